@@ -117,9 +117,9 @@ def promised(text: str, dtype: Any) -> Any:
     """The dtype that a docstring promises for operands of one dtype."""
     if text.startswith("bool"):
         return np.dtype(bool)
-    if text.startswith(("that to which the operands", "the operand's")):
+    if text.startswith(("the promoted dtype", "the operand's")):
         return np.dtype(dtype)
-    assert text.startswith(("a float", "the promoted one"))
+    assert text.startswith("float")
     return np.dtype({np.int8: np.float32, np.int64: np.float64}.get(dtype, dtype))
 
 

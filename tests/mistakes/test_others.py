@@ -73,8 +73,8 @@ def test_none_among_numbers() -> None:
     fails(
         errors.ArgumentError,
         lambda: tnp.asarray([1.0, None]),  # here
-        "asarray at @here: the list holds what is no number\n  got NoneType: None\n"
-        "  help: lists hold numbers and arrays, nested to one depth; NaN may stand for what is missing",
+        "asarray at @here: the list holds something other than numbers\n  got NoneType: None\n"
+        "  help: lists hold numbers and arrays, nested to one depth; NaN may stand for missing values",
     )
 
 
@@ -116,7 +116,7 @@ def test_a_key_used_as_a_number() -> None:
     fails(
         errors.DTypeError,
         lambda: key + 1,  # here
-        "add at @here: random keys are no numbers\n  help: tracer.random's functions take keys",
+        "add at @here: random keys are not numbers\n  help: tracer.random's functions take keys",
     )
     with pytest.raises(errors.ArgumentError, match=r"float at .*: a random key is no number"):
         float(key)

@@ -46,7 +46,7 @@ def test_matrices_that_do_not_fit() -> None:
     fails(
         errors.ShapeError,
         lambda: X @ w,  # here
-        "matmul at @here: the last axis of the first and the last but one of the second must have equal sizes\n"
+        "matmul at @here: the last axis of the first and the second last of the second must have equal sizes\n"
         "  got f64[3] and f64[4,2]\n  help: transpose one of them, or see tensordot and einsum for other axes",
     )
 

@@ -267,7 +267,7 @@ def test_the_namespace_tells_what_it_can() -> None:
     assert info.dtypes(kind="real floating") == {"float32": np.float32, "float64": np.float64}
     with tracer.config.using(default_float="float32"):
         assert info.default_dtypes()["complex floating"] == np.complex64
-    with pytest.raises(tracer.errors.ArgumentError, match="kind is the name of a kind"):
+    with pytest.raises(tracer.errors.ArgumentError, match="kind must be the name of a kind"):
         info.dtypes(kind=7)
 
 

@@ -160,7 +160,7 @@ def test_conditions_and_choices_are_rows_of_arrays_as_well() -> None:
         np.testing.assert_array_equal(call(conditions, choices, 7), expected)
     np.testing.assert_array_equal(tnp.select(tnp.asarray(conditions), [8.0, 9.0]), np.select(conditions, [8.0, 9.0]))
     for none in ((), np.zeros((0, 3), bool)):
-        with pytest.raises(ArgumentError, match=r"select at .*one choice for each condition, and one at least"):
+        with pytest.raises(ArgumentError, match=r"select at .*one choice for each condition, and at least one"):
             tnp.select(none, ())
 
 

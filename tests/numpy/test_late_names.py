@@ -57,7 +57,7 @@ def _signed(gaps: Any, x: Any) -> Any:
 def test_derivatives_of_scaled_numbers_are_the_scales() -> None:
     assert float(tracer.grad(lambda x: tnp.ldexp(x, 3))(1.7)) == 8.0
     assert float(tracer.grad(lambda x: tnp.frexp(x)[0])(6.0)) == 0.125
-    with pytest.raises(DTypeError, match=r"ldexp at .*: exponents are integers"):
+    with pytest.raises(DTypeError, match=r"ldexp at .*: exponents must be integers"):
         tnp.ldexp(1.0, 2.0)
 
 
@@ -115,9 +115,9 @@ def test_fits_through_as_many_points_as_coefficients_and_of_fewer() -> None:
     with pytest.raises(ShapeError, match="4 coefficients need as many points"):
         tracer.jit(lambda x: tnp.polyfit(x, x, 3))(x)
     for y in ([1.0], 1.0):
-        with pytest.raises(ShapeError, match=r"^polyfit at .*: x is \[n\]"):
+        with pytest.raises(ShapeError, match=r"^polyfit at .* takes x \[n\]"):
             tnp.polyfit(x, y, 1)
-    with pytest.raises(ShapeError, match=r"^polyfit at .*: one weight for each point"):
+    with pytest.raises(ShapeError, match=r"^polyfit at .* takes one weight for each point"):
         tnp.polyfit(x, x, 1, w=[1.0])
 
 
@@ -133,7 +133,7 @@ def test_fits_by_singular_values_are_numpys_of_known_points(dtype: str, rng: np.
         pairs = zip(ours, theirs, strict=True) if isinstance(theirs, tuple) else [(ours, theirs)]
         for found, expected in pairs:
             np.testing.assert_allclose(found, expected, rtol=1e-4 if dtype == "float32" else 1e-9)
-    with pytest.raises(TracerArrayError, match=r"^polyfit at .*: full= and rcond= need singular values"):
+    with pytest.raises(TracerArrayError, match=r"^polyfit at .*: full= and rcond= need the singular values"):
         tracer.jit(lambda y: tnp.polyfit(x, y, 1, full=True))(y)
     with pytest.raises(MatrixError, match=r"^polyfit at .*: a covariance needs independent powers"):
         tnp.polyfit(x, y, 2, rcond=0.9, cov=True)
@@ -256,7 +256,7 @@ def test_methods_are_of_functions_of_two_arrays_alone() -> None:
 
 
 def test_folds_with_nothing_to_start_with_are_refused() -> None:
-    with pytest.raises(ArgumentError, match="has nothing to start with\n  help: give initial="):
+    with pytest.raises(ArgumentError, match="has no start value\n  help: give initial="):
         FAR.reduce(T[:0])
     with pytest.raises(ArgumentError, match="is for functions of two arguments and one result"):
         tnp.frompyfunc(lambda x: x, nin=1, nout=1).reduce(T)
@@ -284,7 +284,7 @@ def test_vectorize_takes_numpys_other_arguments() -> None:
     slope = tracer.grad(lambda x: tnp.vectorize(halved, otypes=[np.float32])(x).sum())(x)
     np.testing.assert_array_equal(slope, [0.5, 0.5, 0.5])
     assert tnp.vectorize(halved, doc="Half of it.").__doc__ == "Half of it."
-    with pytest.raises(ArgumentError, match="otypes has one dtype for each result\n  got 2 for 1"):
+    with pytest.raises(ArgumentError, match="otypes must have one dtype for each result\n  got 2 for 1"):
         tnp.vectorize(halved, otypes="ff")(x)
     with pytest.raises(ArgumentError, match=r"of NumPy's codes\n  got <class 'float'>\n  help: otypes=\[float\]"):
         tnp.vectorize(halved, otypes=float)

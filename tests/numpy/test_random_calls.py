@@ -137,26 +137,26 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[TracerError], str]] = {
     "eig of NaN": (lambda: tnp.linalg.eigvals(np.full((2, 2), NAN)), MatrixError, "eigvals at .*: Array must not"),
     "bins of a rule for weights": (
         lambda: tnp.histogram([1.0, 2.0], "auto", weights=[1.0, 2.0]), ArgumentError,
-        "histogram at .*: 'auto' counts values alone\n  got weights\n  help: give a number of bins",
+        "histogram at .*: 'auto' takes no weights\n  got weights\n  help: give the number of bins",
     ),
     "a range that descends": (lambda: tnp.histogram([1], 1, range=(2, 1)), ArgumentError, "histogram at .*: a range"),
     "a rule and such a range": (
         lambda: tnp.histogram_bin_edges([1], "auto", range=(2, 1)), ArgumentError, "histogram_bin_edges at .*: a range",
     ),
     "distinct along no axis": (lambda: tnp.unique(np.uint16(0), axis=0), AxisError, "unique at .*: axis 0 is out"),
-    "blocks of none": (lambda: tnp.block([]), ShapeError, "block at .*: a list of no blocks has no shape"),
+    "blocks of none": (lambda: tnp.block([]), ShapeError, "block at .*: an empty list of blocks has no shape"),
     "ratios from a zero": (lambda: tnp.geomspace([1.0, 0.0], 2), ArgumentError, "geomspace at .*: no ratio leads"),
     "fewer than no powers": (lambda: tnp.vander([1, 2], -1), ShapeError, "vander at .*: the number of powers"),
-    "too few bits": (lambda: tnp.unpackbits(np.uint8([1]), count=-9), ShapeError, "unpackbits at .*: there"),
-    "too few coordinates": (lambda: tnp.gradient(np.ones((2, 2)), [0.0, 1.0]), ArgumentError, "gradient at .*: one"),
-    "spacing without axes": (lambda: tnp.gradient(1.0, 2.0, [1.0]), ArgumentError, "gradient at .*: one spacing"),
+    "too few bits": (lambda: tnp.unpackbits(np.uint8([1]), count=-9), ShapeError, "unpackbits at .*: the axis has"),
+    "too few coordinates": (lambda: tnp.gradient(np.ones((2, 2)), [0.0, 1.0]), ArgumentError, "gradient at .* takes"),
+    "spacing without axes": (lambda: tnp.gradient(1.0, 2.0, [1.0]), ArgumentError, "gradient at .* takes one spacing"),
     "linalg.cross of two": (
         lambda: tnp.linalg.cross(np.ones(2), np.ones(2)), ShapeError, "cross at .* takes vectors of 3 components",
     ),
     "common_type of bools": (lambda: tnp.common_type(np.ones(2, bool)), DTypeError, "common_type at .*: bools"),
-    "half a value": (lambda: tnp.hanning(2.5), ArgumentError, "hanning at .*: a whole number of values\n  got 2.5"),
+    "half a value": (lambda: tnp.hanning(2.5), ArgumentError, "hanning at .* takes an integral .*\n  got 2.5"),
     "r_ of no direction": (lambda: tnp.r_["x", [1]], ArgumentError, "r_ at .*: directions are up to three integers"),
-    "r_ of late directions": (lambda: tnp.r_[[1], "r"], ArgumentError, "r_ at .*: directions as text come first, once"),
+    "r_ of late directions": (lambda: tnp.r_[[1], "r"], ArgumentError, "r_ at .*: directions as text come first"),
     "insert of what does not fit": (
         lambda: tnp.insert(np.uint8([1]), 0, -1), DTypeError, "insert at .*: the integer -1 does not fit in u8",
     ),
@@ -172,7 +172,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[TracerError], str]] = {
     "sum from NaN": (lambda: tnp.sum([1, 2], initial=NAN), DTypeError, "sum at .*: nan does not fit in i64"),
     "sum from complex": (lambda: tnp.sum([1.0], initial=1j), DTypeError, "sum at .*: complex numbers do not"),
     "a range without end": (
-        lambda: tnp.histogram([1.0], "sqrt", range=(0, np.inf)), ArgumentError, "histogram at .*: a range ascends",
+        lambda: tnp.histogram([1.0], "sqrt", range=(0, np.inf)), ArgumentError, "histogram at .*: a range must be",
     ),
     "a number that does not fit in another's dtype": (
         lambda: tnp.power(-2, np.uint32(2)), DTypeError, "power at .*: the integer -2 does not fit in u32",
@@ -182,12 +182,12 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[TracerError], str]] = {
     "a slice by a fraction": (lambda: tnp.arange(3)[0:1.5], IndexingError, "slicing at .*: the bounds"),
     "a mask of another size": (
         lambda: tnp.putmask(tnp.ones((2, 1)), [True, False, True], 0), ShapeError,
-        r"putmask at .*: the mask has one element for each of the array\n  got bool\[3\] for f64\[2,1\]",
+        r"putmask at .*: the mask must have as many elements as the array\n  got bool\[3\] for f64\[2,1\]",
     ),
     "a mask that would be repeated": (
-        lambda: tnp.putmask(np.ones((2, 3)), [True, False, True], 0), ShapeError, "putmask at .*: the mask has one",
+        lambda: tnp.putmask(np.ones((2, 3)), [True, False, True], 0), ShapeError, "putmask at .*: the mask must have",
     ),
-    "a mask of one": (lambda: tnp.place(tnp.ones(3), [True], [1]), ShapeError, "place at .*: the mask has one"),
+    "a mask of one": (lambda: tnp.place(tnp.ones(3), [True], [1]), ShapeError, "place at .*: the mask must have"),
     "a choice alone": (lambda: tnp.choose(np.array(1), np.array(3)), ArgumentError, "choose at .*: the choices are"),
     "values of more axes": (
         lambda: tnp.insert(np.zeros(0), slice(2), np.zeros((3, 0))), ShapeError, "insert at .*: the values must broad",
@@ -198,7 +198,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[TracerError], str]] = {
     "a spacing of text": (lambda: tnp.trapezoid([1.0], dx="a"), ArgumentError, "trapezoid at .*: an argument is"),
     "an iterator that ends": (lambda: tnp.fromiter([1, 2], float, 3), ArgumentError, "fromiter at .*: iterator too sh"),
     "half an element": (lambda: tnp.frombuffer(b"abc", "int16"), ArgumentError, "frombuffer at .*: buffer size"),
-    "place of nothing": (lambda: tnp.place(np.ones(1), [True], []), ShapeError, "place at .*: one value at least"),
+    "place of nothing": (lambda: tnp.place(np.ones(1), [True], []), ShapeError, "place at .* takes at least one value"),
 }  # fmt: skip
 
 

@@ -49,7 +49,7 @@ def test_sets_of_complex_numbers() -> None:
 def test_what_depends_on_traced_values_is_told() -> None:
     assert tnp.min_scalar_type(tnp.asarray(10)) == np.uint8
     assert tracer.jit(lambda x: x.astype(tnp.min_scalar_type(x)))(np.zeros(2, "float32")).dtype == np.float32
-    with pytest.raises(TracerArrayError, match=r"min_scalar_type at .* of a number that is traced"):
+    with pytest.raises(TracerArrayError, match=r"min_scalar_type at .* depends on the value, which is traced"):
         tracer.jit(lambda x: x.astype(tnp.min_scalar_type(x)))(1.0)
     with pytest.raises(ArgumentError, match='trim is "f", "b" or "fb"'):
         tnp.trim_zeros([0, 1], "z")

@@ -80,6 +80,8 @@ if TYPE_CHECKING:
     from tracer.numpy.shapes.joining import *
     from tracer.numpy.shapes.manipulation import *
     from tracer.numpy.shapes.matrices import *
+    from tracer.numpy.shapes.ranges import *
+    from tracer.numpy.shapes.repeating import *
     from tracer.numpy.shapes.take import *
     from tracer.numpy.shapes.where import *
 
@@ -99,9 +101,8 @@ _CHAPTERS = {
     "shapes.where": "apply_where argwhere flatnonzero nonzero select where",
     "core.constants": "e euler_gamma inf nan newaxis pi",
     "linalg.einsum": "einsum einsum_path",
-    "shapes.creation": (
-        "arange array asarray copy empty empty_like full full_like linspace logspace ones ones_like zeros zeros_like"
-    ),
+    "shapes.creation": "array asarray copy empty empty_like full full_like ones ones_like zeros zeros_like",
+    "shapes.ranges": "arange geomspace linspace logspace",
     "reduce.unique": "unique unique_all unique_counts unique_inverse unique_values",
     "chapters.divisors": "gcd lcm",
     "core.dlpack": "from_dlpack",
@@ -114,7 +115,7 @@ _CHAPTERS = {
         "issubdtype long longlong number object_ promote_types result_type short signedinteger single ubyte uint "
         "uint1 uint16 uint2 uint32 uint4 uint64 uint8 uintc uintp ulong ulonglong unsignedinteger ushort"
     ),
-    "chapters.editing": "apply_over_axes fromfunction geomspace insert piecewise resize sort_complex",
+    "chapters.editing": "apply_over_axes delete fromfunction insert piecewise resize sort_complex",
     "chapters.exponents": "frexp ldexp spacing",
     "chapters.fitting": "polyfit roots",
     "core.float_errors": "errstate geterr seterr",
@@ -130,9 +131,10 @@ _CHAPTERS = {
     "reduce.histograms": "digitize histogram histogram2d histogram_bin_edges histogramdd",
     "arrays.inspection": "namespace_info:__array_namespace_info__",
     "shapes.joining": (
-        "append array_split block column_stack concat concatenate dsplit dstack hsplit hstack repeat roll split stack "
-        "tile unstack vsplit vstack"
+        "append array_split block column_stack concat concatenate dsplit dstack hsplit hstack split stack unstack "
+        "vsplit vstack"
     ),
+    "shapes.repeating": "repeat roll tile",
     "elementwise.logic": (
         "allclose array_equal array_equiv equal greater greater_equal isclose iscomplex iscomplexobj isfinite isinf "
         "isnan isneginf isposinf isreal isrealobj isscalar less less_equal logical_and logical_not logical_or "
@@ -167,14 +169,14 @@ _CHAPTERS = {
     "reduce.sorting": "argpartition argsort isin lexsort partition searchsorted sort",
     "reduce.statistics": "average bincount mean median nanargmax nanargmin nanmax nanmean nanmin nansum std var",
     "arrays.io": "array_repr array_str frombuffer fromfile fromiter fromstring iterable load save savez",
-    "shapes.take": "apply_along_axis choose compress delete extract take take_along_axis",
+    "shapes.take": "choose compress extract take take_along_axis",
     "elementwise.transcendental": (
         "acos acosh angle arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh cos cosh "
         "deg2rad degrees exp exp2 expm1 log log10 log1p log2 logaddexp logaddexp2 rad2deg radians sin sinc sinh tan "
         "tanh"
     ),
     "arrays.ufuncs": "frompyfunc ufunc",
-    "arrays.vectorize": "vectorize",
+    "arrays.vectorize": "apply_along_axis vectorize",
     "chapters.window_functions": "bartlett blackman hamming hanning i0 kaiser",
     "chapters.put": "copyto fill_diagonal nan_to_num place put put_along_axis putmask",
 }

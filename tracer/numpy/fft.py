@@ -1,4 +1,4 @@
-"""Fourier transforms: their frequencies and the order of their results. `tracer.numpy.fft`."""
+"""Fourier transforms, their frequencies and the order of their results. `tracer.numpy.fft`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from tracer.errors import ArgumentError, message
 from tracer.numpy.core.conversion import array_of
 from tracer.numpy.core.numpy_fallbacks import by_value
 from tracer.numpy.elementwise.arithmetic import divide
-from tracer.numpy.shapes.creation import arange
-from tracer.numpy.shapes.joining import concatenate, roll
+from tracer.numpy.shapes.joining import concatenate
+from tracer.numpy.shapes.ranges import arange
+from tracer.numpy.shapes.repeating import roll
 from tracer.primitives.base.broadcasting import axis_of
 from tracer.runtime.eager.call_cache import replayed
 from tracer.trace.array import Array
@@ -24,9 +25,9 @@ __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
 
 
 def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
-    """The frequencies of a transform of n samples that are `d` apart: 0 and up, then the negative ones.
+    """Return the frequencies of a transform of n samples spaced by `d`: 0 and up, then the negative ones.
 
-    n: known while tracing; dtype: by default `tracer.config.default_float`; device: as of `arange`. Returns shape [n].
+    n: a concrete integer; dtype: by default `tracer.config.default_float`; device: as in `arange`. Returns shape [n].
     Raises ArgumentError unless n is at least 1.
 
     >>> tnp.fft.fftfreq(4, d=0.5)
@@ -40,10 +41,10 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
 
 
 def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
-    """The frequencies of a transform of n real samples that are `d` apart, none negative.
+    """Return the frequencies of a transform of n real samples spaced by `d`, none negative.
 
-    n: known while tracing; dtype: by default `tracer.config.default_float`; device: as of `arange`. Returns shape [n //
-    2 + 1]. Raises ArgumentError unless n is at least 1.
+    n: a concrete integer; dtype: by default `tracer.config.default_float`; device: as in `arange`. Returns shape
+    [n // 2 + 1]. Raises ArgumentError unless n is at least 1.
 
     >>> tnp.fft.rfftfreq(4, d=0.5)
     Array([0. , 0.5, 1. ], f64)
@@ -53,10 +54,10 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> 
 
 
 def fftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Array:
-    """Frequency 0 moved from the front to the middle of the axes.
+    """Move frequency 0 from the front to the middle of the axes.
 
-    x: [*s]; axes: one or several, by default all. Returns x's shape and dtype. Raises AxisError for axes that x has
-    not.
+    x: [*s]; axes: one or several, by default all. Returns x's shape and dtype. Raises AxisError for an axis out of
+    range.
 
     >>> tnp.fft.fftshift(tnp.asarray([0, 1, 2, -2, -1]))
     Array([-2, -1,  0,  1,  2], i64)
@@ -65,10 +66,10 @@ def fftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Array:
 
 
 def ifftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Array:
-    """Frequency 0 moved from the middle of the axes to the front: undoes `fftshift`.
+    """Move frequency 0 from the middle of the axes to the front: the inverse of `fftshift`.
 
-    x: [*s]; axes: one or several, by default all. Returns x's shape and dtype. Raises AxisError for axes that x has
-    not.
+    x: [*s]; axes: one or several, by default all. Returns x's shape and dtype. Raises AxisError for an axis out of
+    range.
 
     >>> tnp.fft.ifftshift(tnp.asarray([-2, -1, 0, 1, 2]))
     Array([ 0,  1,  2, -2, -1], i64)
@@ -90,23 +91,23 @@ def _samples(name: str, n: Any) -> int:
     return count
 
 
-# Transforms, by NumPy and of values that are known, until there is a primitive for them
+# Transforms without a primitive: NumPy's functions on concrete values
 
 _TRANSFORMS = {
-    "fft": "The discrete Fourier transform along an axis: X[k] = Σ x[j] exp(-2πi jk / n).",
-    "fft2": "The discrete Fourier transform over two axes, by default the last ones.",
-    "fftn": "The discrete Fourier transform over several axes, by default all.",
-    "hfft": "The real transform of what is Hermitian along an axis, of which the first half is given.",
-    "ifft": "The inverse of `fft`: x[j] = Σ X[k] exp(2πi jk / n) / n.",
-    "ifft2": "The inverse of `fft2`.",
-    "ifftn": "The inverse of `fftn`.",
-    "ihfft": "The inverse of `hfft`.",
-    "irfft": "The inverse of `rfft`: real numbers, n of them, by default an even number.",
-    "irfft2": "The inverse of `rfft2`.",
-    "irfftn": "The inverse of `rfftn`.",
-    "rfft": "The first half of the transform of real numbers along an axis; the rest are its conjugates.",
-    "rfft2": "The first half of the transform of real numbers over two axes.",
-    "rfftn": "The first half of the transform of real numbers over several axes.",
+    "fft": "Return the discrete Fourier transform along an axis: X[k] = Σ x[j] exp(-2πi jk / n).",
+    "fft2": "Return the discrete Fourier transform over two axes, by default the last ones.",
+    "fftn": "Return the discrete Fourier transform over several axes, by default all.",
+    "hfft": "Return the real transform of the first half of an array that is Hermitian along an axis.",
+    "ifft": "Return the inverse of `fft`: x[j] = Σ X[k] exp(2πi jk / n) / n.",
+    "ifft2": "Return the inverse of `fft2`.",
+    "ifftn": "Return the inverse of `fftn`.",
+    "ihfft": "Return the inverse of `hfft`.",
+    "irfft": "Return the inverse of `rfft`: n real numbers, by default an even number.",
+    "irfft2": "Return the inverse of `rfft2`.",
+    "irfftn": "Return the inverse of `rfftn`.",
+    "rfft": "Return the first half of the transform of real numbers along an axis. The other half is its conjugate.",
+    "rfft2": "Return the first half of the transform of real numbers over two axes.",
+    "rfftn": "Return the first half of the transform of real numbers over several axes.",
 }
 _EXAMPLES = {
     "fft": ("tnp.fft.fft(tnp.asarray([1.0, 0.0, -1.0, 0.0]))", "Array([0.+0.j, 2.+0.j, 0.+0.j, 2.+0.j], c128)"),
@@ -137,19 +138,19 @@ _LENGTH = {
 
 
 def _shapes(name: str) -> str:
-    """What the arguments of a transform are, and its result."""
+    """Return the docstring's paragraph on the arguments and the result of a transform."""
     kind = "real numbers" if name in _REAL else "complex numbers"
     if name in _ONE_AXIS:
         size = _LENGTH.get(name, "n")
         return (
-            "a: [*s]; n: the length along `axis`, to which a is cut or filled up with zeros, by default its own.\n"
-            'norm: "backward", "ortho" or "forward": where 1/n goes. out: an array of NumPy\'s, written to as well.\n'
+            "a: [*s]; n: the length along `axis`, to which a is truncated or zero-padded, by default its own.\n"
+            'norm: "backward", "ortho" or "forward": the direction scaled by 1/n. out: a NumPy array to write to.\n'
             f"Returns {kind} of a's shape, along `axis` {size}."
         )
     size = {"i": "2 (m - 1) by default, of m", "r": "n // 2 + 1"}[name[0]] if "rfft" in name else ""
     return (
-        "a: [*t]; s: the lengths along `axes`, to which a is cut or filled up with zeros, by default its own;\n"
-        'norm: "backward", "ortho" or "forward"; out: an array of NumPy\'s, written to as well.\n'
+        "a: [*t]; s: the lengths along `axes`, to which a is truncated or zero-padded, by default its own;\n"
+        'norm: "backward", "ortho" or "forward"; out: a NumPy array to write to.\n'
         f"Returns {kind} of a's shape with these lengths" + (f"; the last axis has {size}." if size else ".")
     )
 
@@ -165,6 +166,6 @@ globals().update(
 )
 __all__ += list(_TRANSFORMS)
 
-_REPLAYED = frozenset(("fftfreq", "fftshift", "ifftshift", "rfftfreq"))  # the rest is NumPy's
+_REPLAYED = frozenset(("fftfreq", "fftshift", "ifftshift", "rfftfreq"))  # the others are NumPy's
 set_boundaries(globals(), _REPLAYED, replayed)
 set_boundaries(globals(), [name for name in __all__ if name not in _REPLAYED])

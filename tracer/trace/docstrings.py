@@ -1,4 +1,4 @@
-"""Docstrings in parts, so that shared paragraphs are written once, and signatures, for `help`."""
+"""Docstrings assembled from shared parts, and signatures, for `help`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def with_paragraph(text: str, lines: Iterable[str]) -> str:
-    """Return a docstring with one more paragraph before its example, indented as its other lines.
+    """Return a docstring with one more paragraph before its example, indented like the others.
 
-    Python 3.13 strips the indentation of docstrings, earlier versions keep it.
+    Python 3.13 strips the indentation of docstrings; earlier versions keep it.
 
     >>> with_paragraph("A sum.\\n\\n    >>> 1 + 1\\n    2\\n    ", ["Of numbers."])
     'A sum.\\n\\n    Of numbers.\\n\\n    >>> 1 + 1\\n    2\\n    '
@@ -27,7 +27,7 @@ def with_paragraph(text: str, lines: Iterable[str]) -> str:
 
 
 def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the names of a function's parameters, without the cost of a signature.
+    """Return the names of a function's parameters. Faster than making a signature.
 
     >>> parameters(with_paragraph)
     ('text', 'lines')
@@ -37,7 +37,7 @@ def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 class Absent:
-    """Default of a parameter that may be None; signatures show it as "absent"."""
+    """Default of a parameter for which None is a valid value; signatures show it as "absent"."""
 
     def __repr__(self) -> str:
         return "absent"
@@ -47,7 +47,7 @@ ABSENT: Any = Absent()
 
 
 def signed_as(theirs: Callable[..., Any]) -> Callable[[F], F]:
-    """Return a decorator that gives a function the signature of the function to which it forwards its arguments."""
+    """Return a decorator that gives a function the signature of `theirs`, to which it passes all its arguments."""
 
     def signed(function: F) -> F:
         function.__signature__ = inspect.signature(theirs)  # type: ignore[attr-defined]
@@ -57,7 +57,7 @@ def signed_as(theirs: Callable[..., Any]) -> Callable[[F], F]:
 
 
 def names(prose: str, parameter: str) -> bool:
-    """Whether a docstring's prose describes a parameter: `so`, so=, so(), or in a list before ":".
+    """Return whether a docstring's prose describes a parameter: `so`, so=, so(), or in a list before ":".
 
     >>> names("x, y: [*s]; in degrees if `deg`. Returns x's dtype, [*s].", "x")
     True
@@ -68,7 +68,7 @@ def names(prose: str, parameter: str) -> bool:
 
 
 def say(functions: Iterable[Callable[..., Any]], phrases: Mapping[str, str]) -> None:
-    """Add the phrases for the parameters that a docstring does not describe, one line for each phrase."""
+    """Add the lines of `phrases` for parameters that a docstring does not describe, a line for each phrase."""
     for function in functions:
         text = function.__doc__ or ""
         prose = text.partition(">>> ")[0]
@@ -81,9 +81,9 @@ def say(functions: Iterable[Callable[..., Any]], phrases: Mapping[str, str]) -> 
 
 
 def say_of_elements(functions: Iterable[Callable[..., Any]], *, complex_too: Collection[str] = ()) -> None:
-    """Add the paragraph of elementwise functions that compute in floats: operands, shapes, the dtype of the result.
+    """Add the shared lines of elementwise functions that compute in floats: operands, shapes, result dtype.
 
-    Operands are the parameters that a docstring does not describe. A docstring with "Returns" stays as it is.
+    Operands are the parameters that a docstring does not describe. A docstring with "Returns" is left unchanged.
     complex_too: the names of the functions that take complex numbers as well.
     """
     for function in functions:
@@ -96,7 +96,7 @@ def say_of_elements(functions: Iterable[Callable[..., Any]], *, complex_too: Col
         kinds, results = _COMPLEX_TOO if function.__name__ in complex_too else _REAL
         lines = (
             f"{', '.join(operands)}: {kinds}{shapes}. Returns {results} [*s].",
-            "dtype: the promoted one; integers are cast: to float32 up to 32 bits, else to the default float.",
+            "dtype: float, promoted. Integers are cast to float32 up to 32 bits, else to the default float.",
         )
         function.__doc__ = with_paragraph(text, lines)
 

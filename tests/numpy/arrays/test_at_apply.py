@@ -62,7 +62,9 @@ def test_places_beyond_the_ends() -> None:
     x, index = tnp.zeros((3, 2)), tnp.asarray([0, 5, 1, 1])
     for run in (lambda f: f, tracer.jit):
         for places in (index, [0, 5, 1, 1], np.array([0, 5, 1, 1])):
-            with pytest.raises(OutOfBoundsError, match="index 5 is out of bounds for axis 0 with size 3, at test_appl"):
+            with pytest.raises(
+                OutOfBoundsError, match="index 5 is out of bounds for axis 0 with size 3, at test_at_apply"
+            ):
                 run(lambda x, places=places: x.at[places].apply(lambda v: v + 1))(x)
     expected = {"drop": [1, 2, 0], "fill": [1, 2, 0], "clip": [1, 2, 1], "wrap": [1, 2, 1]}
     for mode, rows in expected.items():

@@ -68,7 +68,7 @@ def test_the_error_names_the_line_and_the_remedy() -> None:
         chain(tnp.zeros((2, 3)))
     line = chain.__code__.co_firstlineno + 1
     assert str(caught.value) == (
-        f"x[a][b] = v at test_lost_writes.py:{line}: the write would be lost, as x[a] is a copy that nothing else holds\n"
+        f"x[a][b] = v at test_lost_writes.py:{line}: the write would be lost, because x[a] is a temporary copy\n"
         "  got f64[3] to write to\n"
         "  help: index once, x[a, b] = v, or name the part and put it back: y = x[a]; y[b] = v; x[a] = y"
     )

@@ -255,7 +255,7 @@ def test_what_is_assigned_to_attributes_says_what_to_write() -> None:
     x = tnp.arange(6)
     with pytest.raises(AttributeError, match=r"'shape' of 'Array' object has no setter .* x = x.reshape\(shape"):
         x.shape = (2, 3)  # type: ignore[misc]
-    with pytest.raises(AttributeError, match="nothing changes them in place"):
+    with pytest.raises(AttributeError, match="which nothing changes in place"):
         x.real = 1.0  # type: ignore[misc]
     assert x.shape == (6,)
 

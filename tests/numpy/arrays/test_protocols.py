@@ -66,12 +66,12 @@ def test_an_ndarray_takes_our_values_in_place_eagerly_alone() -> None:
 
 def test_functions_that_we_lack_are_numpys_on_values_and_refused_on_traced_arrays() -> None:
     assert type(jv(1, tnp.asarray(X))) is np.ndarray
-    with pytest.raises(TracerArrayError, match=r"the ufunc jv at .* is not among tracer's functions"):
+    with pytest.raises(TracerArrayError, match=r"the ufunc jv at .* is not implemented in tracer"):
         tracer.jit(lambda x: jv(1, x))(X)
-    with pytest.raises(TracerArrayError, match=r"is not among tracer's functions"):
+    with pytest.raises(TracerArrayError, match=r"is not implemented in tracer"):
         tracer.grad(lambda x: np.sum(jv(1, x)))(X)
     assert type(np.matmul(tnp.asarray(X), X, axes=[(0, 1), (1, 0), (0, 1)])) is np.ndarray
-    with pytest.raises(TracerArrayError, match=r"the ufunc matmul with axes= at .* is not among tracer's functions"):
+    with pytest.raises(TracerArrayError, match=r"the ufunc matmul with axes= at .* is not implemented in tracer"):
         tracer.jit(lambda x: np.matmul(x, x, axes=[(0, 1), (1, 0), (0, 1)]))(X)
 
 

@@ -128,7 +128,7 @@ def test_their_memory_lives_as_long_as_our_array() -> None:
 @pytest.mark.parametrize("given", [X.T, X[:, ::2], X[::-1]])
 def test_memory_in_another_order_is_copied_or_refused(given: Any) -> None:
     assert tnp.from_dlpack(Theirs(given)).tolist() == given.tolist()
-    with pytest.raises(ExportError, match="arrays here are in C order"):
+    with pytest.raises(ExportError, match="arrays are in C order"):
         tnp.from_dlpack(Theirs(given), copy=False)
     assert np.shares_memory(tnp.from_dlpack(Theirs(X), copy=False)._value, X)
     assert not np.shares_memory(tnp.from_dlpack(Theirs(X), copy=True)._value, X)
@@ -158,7 +158,7 @@ def test_what_cannot_be_exported_is_refused(options: Any, error: Any, text: str)
 
 def test_dtypes_and_values_without_capsules_are_refused() -> None:
     for dtype in ("int4", "float4_e2m1fn", "float6_e2m3fn"):
-        with pytest.raises(ExportError, match="elements of fewer than 8 bits, which lie in bytes here"):
+        with pytest.raises(ExportError, match="elements of fewer than 8 bits cannot be exported"):
             np.from_dlpack(tnp.ones(2, dtype))
     with pytest.raises(ExportError, match="random keys have no memory to share"):
         np.from_dlpack(tracer.random.key(0))
@@ -167,7 +167,7 @@ def test_dtypes_and_values_without_capsules_are_refused() -> None:
 
 
 def test_what_cannot_be_taken_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="an array with __dlpack__ is wanted"):
+    with pytest.raises(ArgumentError, match="takes an array with __dlpack__"):
         tnp.from_dlpack([1.0, 2.0])
     with pytest.raises(DeviceError, match=r"got Theirs on DLPack's device \(2, 0\)"):
         tnp.from_dlpack(Theirs(X, device=(2, 0)))
@@ -182,7 +182,7 @@ def test_what_cannot_be_taken_is_refused() -> None:
             _named(capsule)[0] = 200
             return capsule
 
-    with pytest.raises(DTypeError, match="arrays here have no such dtype\n  got complex32"):
+    with pytest.raises(DTypeError, match="this dtype is not supported\n  got complex32"):
         tnp.from_dlpack(Strange(X))
 
 

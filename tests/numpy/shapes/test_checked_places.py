@@ -69,7 +69,7 @@ def test_complex_values_lie_in_no_bin() -> None:
 
 @pytest.mark.parametrize("places", [[1.0, 0.0], [1j, 0]])
 def test_choices_are_counted_by_integers(places: Any) -> None:
-    with pytest.raises(DTypeError, match=r"choose at test_checked_places.py:\d+: choices are counted by integers"):
+    with pytest.raises(DTypeError, match=r"choose at test_checked_places.py:\d+: a must hold integers"):
         tnp.choose(tnp.asarray(places), [1, 2])
 
 

@@ -1,13 +1,13 @@
-"""NumPy's and JAX's public names that are not here, and why: what an AttributeError says, and docs/numpy.md."""
+"""Public names of NumPy and JAX that are absent here, and the reasons, for AttributeError and docs/numpy.md."""
 
 from __future__ import annotations
 
-_FIXED = "arrays hold numbers, all of one dtype that a compiler knows"
+_FIXED = "arrays hold numbers of one dtype that the compiler supports"
 _DATES = f"{_FIXED}; keep dates as int64 counts of a unit"
-_TEXT = f"{_FIXED}; text stays in NumPy's arrays"
+_TEXT = f"{_FIXED}; keep text in NumPy arrays"
 _EXTENDED = "no compiler target has it; float64 is the widest float"
 _MATRIX = "NumPy advises against matrix; 2-d arrays have @ and .T"
-_MEMORY = "arrays are values: nothing walks through, maps or writes into their memory"
+_MEMORY = "arrays are immutable values: their memory cannot be iterated over, mapped or written to"
 _ERRORS = "floating-point errors never call anything: they give inf and NaN, which isfinite finds"
 _THEIRS = "about NumPy itself: take it from numpy"
 _PARTS = "a submodule of NumPy's own: take it from numpy"
@@ -27,9 +27,9 @@ ABSENT: dict[str, str] = {
         ("ScalarType", "exceptions", "get_include", "getbufsize", "info", "little_endian", "mintypecode", "sctypeDict",
          "setbufsize", "show_config", "show_runtime", "test", "testing", "typecodes", "typename"), _THEIRS,
     ),
-    **dict.fromkeys(("core", "ctypeslib", "emath", "f2py"), _PARTS),
-    "asfortranarray": "all arrays are in C's order, which the compiler reads in any",
-    "broadcast": "it walks through memory; broadcast_arrays and broadcast_shapes say the same",
+    **dict.fromkeys(("ctypeslib", "dtypes", "emath", "f2py"), _PARTS),
+    "asfortranarray": "all arrays are in C order; the compiler chooses the order of reads",
+    "broadcast": "it iterates over memory; use broadcast_arrays or broadcast_shapes",
     **{
         old: f"NumPy has removed it; use {new}"
         for old, new in (
@@ -42,9 +42,9 @@ ABSENT: dict[str, str] = {
     },
     "in1d": "NumPy has removed it; use isin",
     "ma": "masks are arrays: where, the nan-functions and the where= of reductions take them",
-    "poly1d": "NumPy advises against it; polyval, polyadd and their like take the coefficients",
-    "polynomial": "numpy.polynomial's functions of x, chebval and its like, give arrays of ours where the coefficients "
-    "are known, of a traced x, too; all else takes known arrays and gives NumPy's; see docs/foreign.md",
+    "poly1d": "NumPy advises against it; polyval, polyadd and others take the coefficients",
+    "polynomial": "numpy.polynomial's functions of x, as chebval, return tracer arrays for concrete coefficients, also "
+    "of a traced x; its other functions take concrete arrays and return NumPy arrays; see docs/foreign.md",
     "product": "NumPy has removed it; use prod",
     "random": "there is no hidden state; tracer.random has keys",
     "row_stack": "NumPy has deprecated it; use vstack",

@@ -1,12 +1,12 @@
-"""What arrays of NumPy and JAX have, and ours have not, and why: what an AttributeError says, and docs/numpy.md."""
+"""Array attributes of NumPy and JAX that are absent here, with reasons, for AttributeError and docs/numpy.md."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-_MEMORY = "arrays are values, of no memory to look into"
-_PLACE = "arrays are values: nothing changes them in place"
+_MEMORY = "arrays are values, whose memory is hidden"
+_PLACE = "arrays are values, which nothing changes in place"
 
 ABSENT_MEMBERS: dict[str, str] = {
     **dict.fromkeys(
@@ -22,13 +22,13 @@ ABSENT_MEMBERS: dict[str, str] = {
     ),
     **dict.fromkeys(
         ("delete", "device_buffer", "device_buffers", "is_deleted", "unsafe_buffer_pointer"),
-        "memory is given back when nobody holds the array; jit(f, donate_argnums=...) gives it away",
+        "memory is freed with the last reference to the array; jit(f, donate_argnums=...) donates it",
     ),
     "aval": "x.shape, x.dtype and x.weak_type, or tracer.typeof(x)",
     "clone": "x.copy()",
     "copy_to_host_async": "arrays are in the memory of the processor",
-    "format": "there is one layout, row by row",
-    "is_ready": "a result is there when the call returns; x.block_until_ready() is for programs of JAX's",
+    "format": "there is one layout, row-major",
+    "is_ready": "a result is complete when the call returns; x.block_until_ready() returns at once",
     "on_device_size_in_bytes": "x.nbytes",
     "platform": "x.device.platform",
     "traceback": "f.lower(x).program() shows where every value comes from",
@@ -38,14 +38,14 @@ ABSENT_MEMBERS: dict[str, str] = {
     "data": f"{_MEMORY}; memoryview(np.asarray(x)) reads a concrete one",
     "dump": "use pickle.dump(x, file), or tracer.numpy.save",
     "dumps": "use pickle.dumps(x)",
-    "fill": f"{_PLACE}; x[...] = value makes x stand for new ones",
+    "fill": f"{_PLACE}; x[...] = value rebinds x",
     "flags": f"{_MEMORY}; all are C-contiguous and read-only",
     "flat": f"{_MEMORY}; x.ravel() has the elements in order, and x.ravel()[i] is x.flat[i]",
     "getfield": "elements are numbers, without fields; x.view(dtype) reads their bytes as another dtype",
     "itemset": "NumPy has removed it; use x[i] = value",
     "newbyteorder": "NumPy has removed it; all arrays are in the machine's order of bytes",
     "partition": f"{_PLACE}; tracer.numpy.partition(x, kth) gives another",
-    "put": f"{_PLACE}; tracer.numpy.put(x, i, values) makes x stand for new ones",
+    "put": f"{_PLACE}; tracer.numpy.put(x, i, values) rebinds x",
     "resize": f"{_PLACE}; tracer.numpy.resize(x, shape) gives another",
     "setfield": "elements are numbers, without fields",
     "setflags": f"{_MEMORY}; all are C-contiguous and read-only",
@@ -55,7 +55,7 @@ ABSENT_MEMBERS: dict[str, str] = {
 }
 
 
-ASSIGNED: dict[str, str] = {  # what is said of `x.shape = ...`
+ASSIGNED: dict[str, str] = {  # remedies for `x.shape = ...` and other assignments
     "T": "assign to x itself",
     "dtype": "x = x.astype(dtype), or x.view(dtype)",
     "imag": "x = x.real + 1j * value",
@@ -65,7 +65,7 @@ ASSIGNED: dict[str, str] = {  # what is said of `x.shape = ...`
 
 
 def refusing(name: str, remedy: str) -> Callable[[Any, Any], None]:
-    """The setter of a property of arrays."""
+    """Return the setter of a property of arrays, which raises AttributeError with a remedy."""
 
     def refuse(x: Any, value: Any) -> None:
         del value
@@ -75,7 +75,7 @@ def refusing(name: str, remedy: str) -> Callable[[Any, Any], None]:
 
 
 class Absent:
-    """A descriptor that is there to say why nothing is: for `hasattr` and `dir` there is nothing."""
+    """Descriptor that raises AttributeError with a reason; `hasattr` and `dir` do not find the attribute."""
 
     __slots__ = ("_name", "_why")
 
@@ -90,7 +90,7 @@ class Absent:
 
 
 def present(x: Any) -> list[str]:
-    """What `dir` lists: all but the members that say why they are absent.
+    """Return the attributes that `dir` lists: all except the absent ones.
 
     >>> "strides" in dir(tnp.ones(2)), "shape" in dir(tnp.ones(2))
     (False, True)

@@ -1,7 +1,4 @@
-"""`x.at[i]`: what says what to do with the elements there; its methods return copies of the array."""
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+"""`x.at[i]`, whose methods return copies of the array with the elements at an index updated."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ _new = object.__new__
 
 
 class At:
-    """`x.at`: index it, then say what to do there. The array itself stays as it is.
+    """Indexable view `x.at`: index it, then call an update. The array itself is unchanged.
 
     >>> tnp.zeros(3).at[1].set(5.0)
     Array([0., 5., 0.], f64)
@@ -39,7 +36,7 @@ class At:
         self._array = array
 
     def __getitem__(self, index: Any) -> AtIndex:
-        found = _new(AtIndex)  # without the frames of its `__init__`
+        found = _new(AtIndex)  # faster than `AtIndex(...)`
         found._array, found._index = self._array, index
         return found
 
@@ -48,10 +45,10 @@ class At:
 
 
 class AtIndex:
-    """`x.at[i]`: the methods return a copy of x with the elements at i changed; `get` takes them.
+    """Update of `x` at an index, as `x.at[i]`: the methods return a copy of x with the elements at i changed.
 
-    mode: what happens to indices out of bounds: an error (None), "clip", "wrap", "fill" or "drop" (writes nothing),
-    "promise_in_bounds". unique_indices: a promise that no place is named twice. Sortedness is a hint without effect.
+    mode: for indices out of bounds: an error (None), "clip", "wrap", "fill" or "drop" (writes nothing),
+    "promise_in_bounds". unique_indices: a promise that no index repeats. indices_are_sorted: ignored.
     """
 
     __slots__ = ("_array", "_index")
@@ -71,7 +68,7 @@ class AtIndex:
         self, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
         fill_value: Any = None, wrap_negative_indices: bool = True,
     ) -> Array:  # fmt: skip
-        """x[i], with `mode`; `fill_value` stands for what is out of bounds in mode "fill", NaN by default.
+        """Return x[i], with `mode`; `fill_value` replaces elements out of bounds in mode "fill", by default NaN.
 
         >>> tnp.arange(3).at[5].get(mode="fill", fill_value=-1)
         Array(-1, i64)
@@ -85,7 +82,7 @@ class AtIndex:
     def set(
         self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
     ) -> Array:
-        """A copy with values written at i; of places named twice, the last one stays.
+        """Return a copy with values written at i; the last value is kept at a repeated index.
 
         >>> tnp.zeros(3).at[1].set(7.0)
         Array([0., 7., 0.], f64)
@@ -96,7 +93,7 @@ class AtIndex:
     def add(
         self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
     ) -> Array:
-        """A copy with values added at i, all of them at places named more than once.
+        """Return a copy with values added at i, all of them at a repeated index.
 
         >>> tnp.zeros(3).at[tnp.asarray([1, 1])].add(1.0)
         Array([0., 2., 0.], f64)
@@ -107,7 +104,7 @@ class AtIndex:
     def subtract(
         self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
     ) -> Array:
-        """A copy with values subtracted at i.
+        """Return a copy with values subtracted at i, all of them at a repeated index.
 
         >>> tnp.ones(3).at[1:].subtract(1.0)
         Array([1., 0., 0.], f64)
@@ -119,7 +116,7 @@ class AtIndex:
     def multiply(
         self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
     ) -> Array:
-        """A copy with the elements at i multiplied by values.
+        """Return a copy with the elements at i multiplied by values.
 
         >>> tnp.ones(3).at[:2].multiply(4.0)
         Array([4., 4., 1.], f64)
@@ -132,7 +129,7 @@ class AtIndex:
     def divide(
         self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
     ) -> Array:
-        """A copy with the elements at i divided by values; a float array, as of any division.
+        """Return a copy with the elements at i divided by values; integers become floats.
 
         >>> tnp.ones(3).at[0].divide(4.0)
         Array([0.25, 1.  , 1.  ], f64)
@@ -143,7 +140,7 @@ class AtIndex:
     def power(
         self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
     ) -> Array:
-        """A copy with the elements at i raised to powers.
+        """Return a copy with the elements at i raised to powers.
 
         >>> tnp.arange(3).at[1:].power(2)
         Array([0, 1, 4], i64)
@@ -152,14 +149,14 @@ class AtIndex:
         return power(self._array, self._factors("x.at[i].power", values, mode, unique_indices))
 
     def _factors(self, name: str, values: Any, mode: Any, unique_indices: bool) -> Array:
-        """Ones, multiplied by the values at i."""
+        """Return an array of ones, multiplied by the values at i."""
         ones, how = full_like(self._array, 1), MULTIPLY._replace(name=name)
         return updated(ones, self._index, values, how, mode=mode, unique_indices=unique_indices)
 
     def min(
         self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
     ) -> Array:
-        """A copy with the lesser of elements and values at i.
+        """Return a copy with the minimum of elements and values at i.
 
         >>> tnp.arange(3).at[:].min(1)
         Array([0, 1, 1], i64)
@@ -170,7 +167,7 @@ class AtIndex:
     def max(
         self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
     ) -> Array:
-        """A copy with the greater of elements and values at i.
+        """Return a copy with the maximum of elements and values at i.
 
         >>> tnp.arange(3).at[:].max(1)
         Array([1, 1, 2], i64)
@@ -182,9 +179,9 @@ class AtIndex:
         self, func: Callable[[Array], Any], *, indices_are_sorted: bool = False, unique_indices: bool = False,
         mode: Any = None,
     ) -> Array:  # fmt: skip
-        """A copy with a function of elements applied to those at i, as often as i names them.
+        """Return a copy with an elementwise function applied to the elements at i, once for every repeated index.
 
-        func: of an array, element by element; what it returns is cast to the array's dtype.
+        func: of an array, element by element; its result is cast to the array's dtype.
 
         >>> tnp.arange(3).at[1:].apply(lambda v: 10 * v)
         Array([ 0, 10, 20], i64)

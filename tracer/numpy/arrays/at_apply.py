@@ -1,7 +1,4 @@
-"""`x.at[i].apply(f)`: a function of the elements at an index, once for each time that the index names a place."""
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+"""`x.at[i].apply(f)`: an elementwise function applied once for each repetition of an index."""
 
 from __future__ import annotations
 
@@ -20,16 +17,16 @@ from tracer.trace.array import Array
 
 
 def applied(x: Array, index: Any, func: Callable[[Array], Any], mode: Any, unique: bool) -> Array:
-    """A copy of the array with the elements at an index replaced by the function of them.
+    """Return a copy of the array with a function applied to the elements at an index.
 
-    What an index names n times the function is applied to n times, one after the other. Where all is named once, there
-    is no loop; where the index is traced, that is known when the program runs, unless `unique` promises it.
+    The function is applied n times, one after the other, to an element whose index occurs n times. Without repeated
+    indices there is no loop. For a traced index that is decided at run time, unless `unique` promises it.
     """
-    places = x.at[index]
-    given = places.get(mode=mode)
+    selected = x.at[index]
+    given = selected.get(mode=mode)
     values = _of(func, given)
-    if unique or not _names_places(index):
-        return places.set(values, mode=mode, unique_indices=unique)
+    if unique or not _may_repeat(index):
+        return selected.set(values, mode=mode, unique_indices=unique)
     times = _times(x, index, mode)
     if isinstance(times, Array) or (times > 1).any():
         counts = array_of("apply", times)
@@ -38,33 +35,33 @@ def applied(x: Array, index: Any, func: Callable[[Array], Any], mode: Any, uniqu
         def again(state: tuple[Array, Array]) -> tuple[Array, Array]:
             done, found = state
             left = counts > done
-            # What is finished gets what it was given: the function is finite there, and so is its slope.
+            # Finished elements are recomputed from their input, where the function and its derivative are finite.
             return done + 1, where(left, _of(func, where(left, found, given)), found)
 
         values = while_loop(lambda state: state[0] < most, again, (array_of("apply", np.int32(1)), values))[1]
-    return places.set(values, mode=mode)
+    return selected.set(values, mode=mode)
 
 
 def _of(func: Callable[[Array], Any], x: Array) -> Array:
     return cast(broadcast(array_of("apply", func(x)), x.shape), x.dtype)
 
 
-def _names_places(index: Any) -> bool:
-    """Whether the index has arrays of integers, which may name a place more than once."""
+def _may_repeat(index: Any) -> bool:
+    """Return whether the index has arrays of integers, which may repeat an index."""
     parts = index if isinstance(index, tuple) else (index,)
     arrays = (part for part in parts if isinstance(part, list | np.ndarray | Array))
     return any(array_of("apply", part).dtype.kind in "iu" and array_of("apply", part).ndim for part in arrays)
 
 
 def _times(x: Array, index: Any, mode: Any) -> Any:
-    """How often each place at the index is named, in the index's order."""
+    """Return how often the index names each element, in the shape of the index."""
     if mode is None:
         try:
             known = tuple(map(_known, index)) if isinstance(index, tuple) else _known(index)
             found = np.zeros(x.shape, np.int32)
             np.add.at(found, known, 1)
             return found[known]
-        except (TracedValueError, IndexError):  # what is out of bounds is told of below
+        except (TracedValueError, IndexError):  # indices out of bounds are reported below
             pass
     ones = zeros(x.shape, np.int32).at[index].add(1, mode=mode)
     return ones.at[index].get(mode=mode)

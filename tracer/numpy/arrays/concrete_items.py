@@ -48,7 +48,7 @@ def getitem(self: Array, index: Any) -> Array:
         except (IndexError, OverflowError, TypeError, ValueError):
             pass
     try:
-        return _get(self, index)  # type: ignore[no-any-return]
+        return _get(self, index)
     except BaseException as error:
         error.__traceback__ = tidy(error)
         raise

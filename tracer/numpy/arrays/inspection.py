@@ -1,4 +1,4 @@
-"""What `tracer.numpy` can do, as libraries written against the array API standard ask for it."""
+"""Capabilities of `tracer.numpy`, for libraries written against the array API standard."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STANDARD: dict[str, DType] = {
 
 
 class NamespaceInfo:
-    """What `__array_namespace_info__` returns: capabilities, devices and dtypes.
+    """Result of `__array_namespace_info__`: capabilities, devices and dtypes.
 
     >>> info = tnp.__array_namespace_info__()
     >>> info.default_dtypes()["real floating"]
@@ -29,19 +29,19 @@ class NamespaceInfo:
     __module__ = "tracer.numpy"
 
     def capabilities(self) -> dict[str, Any]:
-        """Boolean masks and shapes that depend on values are there eagerly, and refused under `jit`."""
+        """Return the capabilities. Boolean indexing and data-dependent shapes work eagerly, not under `jit`."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> Any:
-        """Where arrays are made unless a device is named."""
+        """Return the device on which arrays are created by default."""
         return CPU
 
     def devices(self) -> tuple[Any, ...]:
-        """The devices there are."""
+        """Return all devices."""
         return tuple(devices())
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
-        """The dtypes of what is made without naming one; the float one is `tracer.config.default_float`."""
+        """Return the dtypes of arrays created without a dtype; the float is `tracer.config.default_float`."""
         check_device(device, "default_dtypes")
         real = config.default_float
         return {
@@ -50,20 +50,22 @@ class NamespaceInfo:
         }  # fmt: skip
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
-        """The standard's dtypes of a kind, or of several, or all: float16, bfloat16 and the like are beyond it."""
+        """Return the dtypes of one kind, of several, or all. The standard omits float16, bfloat16 and narrow dtypes."""
         check_device(device, "dtypes")
         if kind is None:
             return dict(_STANDARD)
         if not (isinstance(kind, str) or (isinstance(kind, tuple) and all(isinstance(k, str) for k in kind))):
-            raise ArgumentError(message(f"dtypes{here()}: kind is the name of a kind, or a tuple", f"got {kind!r}"))
+            raise ArgumentError(
+                message(f"dtypes{here()}: kind must be the name of a kind, or a tuple of names", f"got {kind!r}")
+            )
         return {name: dtype for name, dtype in _STANDARD.items() if isdtype(dtype, kind)}
 
 
 def namespace_info() -> NamespaceInfo:
-    """The capabilities, devices and dtypes of `tracer.numpy`: the array API's `__array_namespace_info__`.
+    """Return capabilities, devices and dtypes of `tracer.numpy`: the array API's `__array_namespace_info__`.
 
-    Takes no arrays; of what it returns, `default_dtypes()`, `dtypes()` and `capabilities()` are dictionaries of dtypes,
-    and of what depends on values or shapes.
+    Takes no arrays. On the result, `default_dtypes()`, `dtypes()` and `capabilities()` return dictionaries of dtypes,
+    and of features that depend on values or shapes.
 
     >>> tnp.__array_namespace_info__().devices()
     (CpuDevice(0),)

@@ -1,4 +1,4 @@
-"""Arrays from and to files, buffers and text: NumPy's functions, whose results become arrays of ours."""
+"""Arrays to and from files, buffers and text, by NumPy's functions."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tracer.trace.source import here
 
 
 def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
-    """Write an array to a file of NumPy's .npy format. DTypeError for dtypes that the format has not, as bfloat16.
+    """Write an array to a file in NumPy's .npy format. Raises DTypeError for dtypes that the format lacks, as bfloat16.
 
-    file: a name, or what has `write`; arr: any shape; allow_pickle: as NumPy's.
+    file: a name, or an object with `write`; arr: any shape; allow_pickle: as in `numpy.save`.
 
     >>> import io; buffer = io.BytesIO(); tnp.save(buffer, tnp.arange(3)); buffer.getvalue()[1:6]
     b'NUMPY'
@@ -28,8 +28,8 @@ def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
 def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
     """Write several arrays to an uncompressed .npz archive, under their names or as arr_0, arr_1 ...
 
-    file: a name, or what has `write`; args, kwds: arrays of any shapes and dtypes; allow_pickle: as NumPy's. Raises
-    DTypeError for dtypes that the format has not, as bfloat16.
+    file: a name, or an object with `write`; args, kwds: arrays of any shapes and dtypes; allow_pickle: as in
+    `numpy.savez`. Raises DTypeError for dtypes that the format lacks, as bfloat16.
 
     >>> import io; buffer = io.BytesIO(); tnp.savez(buffer, x=tnp.arange(3)); _ = buffer.seek(0)
     >>> tnp.load(buffer)["x"]
@@ -40,12 +40,14 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
 
 
 def stored(name: str, x: Any) -> np.ndarray[Any, Any]:
-    """What a file of NumPy's is to hold. DTypeError for a dtype of ml_dtypes', which would be read as bytes."""
+    """Return an array as NumPy writes it to a file. Raises DTypeError for ml_dtypes' dtypes, which NumPy cannot
+    read.
+    """
     value = np.asarray(x)
     if value.dtype.isbuiltin == 2:
         raise DTypeError(
             message(
-                f"{name}{here()}: files of NumPy's have no {value.dtype}",
+                f"{name}{here()}: NumPy's files do not support {value.dtype}",
                 help=f'save np.asarray(x).view("uint{8 * value.dtype.itemsize}"), of as many bytes, or pickle x',
             )
         )
@@ -56,7 +58,8 @@ def stored(name: str, x: Any) -> np.ndarray[Any, Any]:
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     """Read a .npy file as an array, or an .npz archive as NumPy's mapping of names to ndarrays.
 
-    file: a name, or what has `read`; the rest as of `numpy.load`. The array has the shape and dtype that were saved.
+    file: a name, or an object with `read`; the other parameters as in `numpy.load`. The array has the saved shape and
+    dtype.
 
     >>> import io; buffer = io.BytesIO(); tnp.save(buffer, tnp.arange(3)); _ = buffer.seek(0); tnp.load(buffer)
     Array([0, 1, 2], i64)
@@ -66,23 +69,23 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _read(name: str, read: Callable[..., Any], *args: Any) -> Array:
-    """What NumPy reads; what it says of elements that are not there is the user's to know."""
+    """Return NumPy's result as an Array. Raises ArgumentError with NumPy's text for missing elements."""
     try:
         found = read(*args)
     except ValueError as error:
         if error.__traceback__ is not None and error.__traceback__.tb_next is not None:  # the iterator's own
             raise
         raise ArgumentError(
-            message(f"{name}{here()}: {error}", help="compare count=, dtype= and offset= with what is there")
+            message(f"{name}{here()}: {error}", help="compare count=, dtype= and offset= with the data")
         ) from None
     return array_of(name, found)
 
 
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
-    """The bytes of a buffer read as elements of a dtype.
+    """Return the bytes of a buffer as elements of a dtype.
 
-    buffer: bytes; dtype: of the elements, float64 by default; count: how many elements, all by default; offset: of the
-    first, in bytes. Returns [count], a copy.
+    buffer: bytes; dtype: of the elements, by default float64; count: of elements, by default all; offset: of the first,
+    in bytes. Returns [count], a copy.
 
     >>> tnp.frombuffer(b"\\x01\\x02", dtype="uint8")
     Array([1, 2], u8)
@@ -91,10 +94,10 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
 
 
 def fromfile(file: Any, dtype: Any = float, count: int = -1, sep: str = "", offset: int = 0) -> Array:
-    """The bytes of a file, or the numbers in its text, read as elements of a dtype.
+    """Return the bytes of a file, or the numbers in its text, as elements of a dtype.
 
-    file: a name, or an open one; dtype: of the elements, float64 by default; count: how many, all by default; sep: what
-    stands between numbers of text, "" for bytes; offset: where to begin, in bytes. Returns [count].
+    file: a name, or an open file; dtype: of the elements, by default float64; count: of elements, by default all; sep:
+    the separator of numbers in text, "" for bytes; offset: of the first element, in bytes. Returns [count].
 
     >>> import tempfile
     >>> with tempfile.TemporaryFile() as file:
@@ -106,9 +109,9 @@ def fromfile(file: Any, dtype: Any = float, count: int = -1, sep: str = "", offs
 
 
 def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1) -> Array:
-    """What an iterator yields, as a vector.
+    """Return the items of an iterator as a vector.
 
-    iter: of Python numbers; dtype: of the elements; count: how many to take, all by default. Returns [count].
+    iter: of Python numbers; dtype: of the elements; count: of items, by default all. Returns [count].
 
     >>> tnp.fromiter((i * i for i in range(3)), dtype=int)
     Array([0, 1, 4], i64)
@@ -117,10 +120,10 @@ def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1) -> Array:
 
 
 def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Array:
-    """The numbers in a text, as a vector.
+    """Return the numbers in a text as a vector.
 
-    string: the text; dtype: of the elements, float64 by default; count: how many to take, all by default; sep: what
-    stands between them. Returns [count].
+    string: the text; dtype: of the elements, by default float64; count: of numbers, by default all; sep: the separator.
+    Returns [count].
 
     >>> tnp.fromstring("1 2", dtype=int, sep=" ")
     Array([1, 2], i64)
@@ -131,9 +134,9 @@ def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) ->
 def array_str(
     a: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: Any = None
 ) -> str:
-    """The elements as text.
+    """Return the elements as text.
 
-    a: [*s]; max_line_width, precision, suppress_small: as of `array_repr`. Returns a str.
+    a: [*s]; max_line_width, precision, suppress_small: as in `array_repr`. Returns a str.
 
     >>> tnp.array_str(tnp.asarray([1, 2]))
     '[1 2]'
@@ -144,10 +147,10 @@ def array_str(
 def array_repr(
     arr: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
 ) -> str:
-    """The array as `repr` shows it, with another width, or fewer digits.
+    """Return the array as `repr` shows it, with another width or fewer digits.
 
-    arr: any shape; max_line_width: of a line, in characters; precision: digits behind the point; suppress_small:
-    numbers that round to 0 as 0. By default as `set_printoptions` says. Returns a str.
+    arr: any shape; max_line_width: of a line, in characters; precision: digits after the point; suppress_small: write
+    numbers that round to 0 as 0. The defaults are those of `set_printoptions`. Returns a str.
 
     >>> tnp.array_repr(tnp.asarray([1, 2]))
     'Array([1, 2], i64)'
@@ -158,7 +161,7 @@ def array_repr(
 
 
 def iterable(y: Any) -> bool:
-    """Whether a value can be iterated over.
+    """Return whether a value can be iterated over.
 
     y: any object; an array of any shape but []. Returns a Python bool.
 

@@ -1,9 +1,9 @@
-"""Writes that would be lost: `x[a][b] = v` sets an element of a copy that nobody holds.
+"""Detection of lost writes: `x[a][b] = v` sets an element of a temporary copy.
 
-Whether anybody holds an array is told by the count of references to it, and by the caller's instruction, which must be
-an assignment to an item: what C code writes to may be held where nothing counts. What the count is for an array
-without a name is measured on a class of the same shape; where one with a name looks alike, as in Pythons that lend
-names' references, nothing is refused.
+A temporary is recognised by its reference count, and by the caller's instruction, which must be an assignment to an
+item: C code may hold arrays without counted references. The reference count of a temporary is measured on a class of
+the same shape. If a named object has the same count, as in Pythons that borrow references from names, nothing is
+refused.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from tracer.trace.source import here
 _ASSIGNMENTS = frozenset(opcode.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in opcode.opmap)
 
 
-# Pythons that count no references say of every array that somebody holds it.
+# Without reference counts, every array counts as held.
 references = getattr(sys, "getrefcount", lambda _: sys.maxsize)
 
 
 class _Probe:
-    """An object whose items are set as an Array's are."""
+    """Object whose items are assigned as those of an Array."""
 
     __slots__ = ("seen",)
 
@@ -34,7 +34,7 @@ class _Probe:
 
 
 def _count_without_name() -> int:
-    """What `references(self)` is in `__setitem__` of an object that the assignment alone holds; 0 if unknown."""
+    """Return `references(self)` in `__setitem__` of a temporary; 0 if it cannot be distinguished."""
     without: list[int] = []
     named: list[int] = []
     probe = _Probe()
@@ -47,11 +47,11 @@ _WITHOUT_NAME = _count_without_name()
 
 
 def refuse_lost_writes(count: int, x: Array, caller: FrameType) -> None:
-    """MutationError for a write to an array that nobody holds, by the count of references that `__setitem__` found."""
+    """Raise MutationError for a write to a temporary array. count: the references that `__setitem__` found."""
     if count <= _WITHOUT_NAME and caller.f_code.co_code[caller.f_lasti] in _ASSIGNMENTS:
         raise MutationError(
             message(
-                f"x[a][b] = v{here()}: the write would be lost, as x[a] is a copy that nothing else holds",
+                f"x[a][b] = v{here()}: the write would be lost, because x[a] is a temporary copy",
                 f"got {x.type} to write to",
                 help="index once, x[a, b] = v, or name the part and put it back: y = x[a]; y[b] = v; x[a] = y",
             )

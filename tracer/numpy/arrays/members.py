@@ -1,7 +1,4 @@
-"""Methods and attributes of `Array` that are not functions of `tracer.numpy`, or differ from them."""
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+"""Methods and attributes of `Array` that are absent from `tracer.numpy`, or have other signatures."""
 
 from __future__ import annotations
 
@@ -16,7 +13,6 @@ from tracer.numpy.core import dtypes as dtypes_
 from tracer.numpy.core.conversion import dtype_of_argument
 from tracer.numpy.core.fast_asarray import known_value
 from tracer.numpy.elementwise import arithmetic, logic, rounding
-from tracer.numpy.reduce import sorting
 from tracer.numpy.shapes import joining, manipulation, take
 from tracer.primitives.elementwise.complex import complex as join
 from tracer.primitives.elementwise.conversion import bitcast_convert_type
@@ -27,7 +23,7 @@ from tracer.trace.source import here
 
 
 def reshape(self: Array, *shape: Any, order: str = "C", copy: bool | None = None) -> Array:
-    """The same elements in another shape, given as a tuple or as integers.
+    """Return the elements in another shape, given as a tuple or as integers.
 
     >>> tnp.arange(6).reshape(2, -1).shape
     (2, 3)
@@ -36,7 +32,7 @@ def reshape(self: Array, *shape: Any, order: str = "C", copy: bool | None = None
 
 
 def transpose(self: Array, *axes: Any) -> Array:
-    """The axes in another order, given as a tuple or as integers; reversed without one.
+    """Return the array with its axes permuted, given as a tuple or as integers; by default reversed.
 
     >>> tnp.ones((2, 3, 4)).transpose(2, 0, 1).shape
     (4, 2, 3)
@@ -47,16 +43,10 @@ def transpose(self: Array, *axes: Any) -> Array:
 
 
 def astype(
-    self: Array,
-    dtype: Any,
-    order: Any = None,
-    casting: Any = None,
-    subok: Any = None,
-    copy: bool = True,
-    *,
+    self: Array, dtype: Any, order: Any = None, casting: Any = None, subok: Any = None, copy: bool = True, *,
     device: Any = None,
-) -> Array:
-    """The array in another dtype. casting: DTypeError for a cast that is not "safe", "same_kind" and so on.
+) -> Array:  # fmt: skip
+    """Cast the array to another dtype. Raises DTypeError for a cast that `casting` forbids.
 
     >>> tnp.asarray([1.7, -1.7]).astype(int)
     Array([ 1, -1], i64)
@@ -70,9 +60,9 @@ def astype(
 
 
 def item(self: Array, *args: Any) -> Any:
-    """One element as a Python number: the only one, or that at an index.
+    """Return one element as a Python scalar: the only one, or the one at an index.
 
-    Raises TracerFloatError for floats that are differentiated, whose gradient it would lose.
+    Raises TracerFloatError for floats under differentiation, because the gradient would be lost.
 
     >>> tnp.asarray([[1, 2], [3, 4]]).item(1, 0)
     3
@@ -85,7 +75,7 @@ def item(self: Array, *args: Any) -> Any:
         try:
             return known.item(*args)
         except (IndexError, TypeError, ValueError):
-            pass  # which is told of in words of ours
+            pass  # reported below
     if args:
         index = args[0] if len(args) == 1 else args
         chosen = manipulation.ravel(self)[index] if isinstance(index, int) and self.ndim != 1 else self[index]
@@ -93,7 +83,7 @@ def item(self: Array, *args: Any) -> Any:
 
 
 def tolist(self: Array) -> Any:
-    """The elements as nested lists of Python numbers.
+    """Return the elements as nested lists of Python scalars.
 
     >>> tnp.asarray([[1, 2], [3, 4]]).tolist()
     [[1, 2], [3, 4]]
@@ -103,7 +93,7 @@ def tolist(self: Array) -> Any:
 
 
 def to_numpy(self: Array) -> np.ndarray[Any, Any]:
-    """The elements as a NumPy array, read-only; by this name plotting libraries look for it.
+    """Return the elements as a read-only NumPy array. Plotting libraries look for this name.
 
     >>> tnp.arange(3).to_numpy()
     array([0, 1, 2])
@@ -112,7 +102,7 @@ def to_numpy(self: Array) -> np.ndarray[Any, Any]:
 
 
 def tobytes(self: Array, order: Any = "C") -> bytes:
-    """The elements' bytes in row-major order.
+    """Return the bytes of the elements in row-major order.
 
     >>> tnp.asarray([1, 2], "uint8").tobytes()
     b'\\x01\\x02'
@@ -121,7 +111,7 @@ def tobytes(self: Array, order: Any = "C") -> bytes:
 
 
 def clip(self: Array, min: Any = None, max: Any = None) -> Array:
-    """The elements kept between two bounds.
+    """Limit the elements to the interval from `min` to `max`.
 
     >>> tnp.arange(5).clip(1, 3)
     Array([1, 1, 2, 3, 3], i64)
@@ -131,10 +121,10 @@ def clip(self: Array, min: Any = None, max: Any = None) -> Array:
 
 @makes_new
 def view(self: Array, dtype: Any = None) -> Array:
-    """The same bytes read as another dtype; without one, the array behind another handle.
+    """Return the bytes read as another dtype; without one, the array behind another handle.
 
-    The last axis has as many elements as its bytes make; ShapeError where they make none, and for other numbers of
-    bytes without an axis. Bytes read as bools are true unless they are 0.
+    The size of the last axis changes with the itemsize. Raises ShapeError if the bytes do not divide evenly, and
+    without an axis if the itemsize changes. Bytes read as bools are true unless they are 0.
 
     >>> tnp.asarray([1.0], "float32").view("int32")
     Array([1065353216], i32)
@@ -148,7 +138,7 @@ def view(self: Array, dtype: Any = None) -> Array:
     if not self.ndim and old != new:
         raise ShapeError(
             message(
-                f"view{here()}: an array without axes keeps its number of bytes",
+                f"view{here()}: an array without axes cannot change its itemsize",
                 f"got {self.type} as {wanted}",
                 help="give it an axis, x[None].view(dtype)",
             )
@@ -169,7 +159,7 @@ def view(self: Array, dtype: Any = None) -> Array:
 
 
 def _regrouped(x: Array, wanted: DType) -> Array:
-    """The bytes along the last axis as elements of a real dtype; of an array without axes as a vector if need be."""
+    """Return the bytes along the last axis as elements of a real dtype; without axes, as a vector if needed."""
     if is_complex(x.dtype):
         halves = joining.stack([rounding.real(x), rounding.imag(x)], -1)
         return _regrouped(manipulation.reshape(halves, (*x.shape[:-1], 2 * x.shape[-1]) if x.ndim else (2,)), wanted)
@@ -188,27 +178,8 @@ def _regrouped(x: Array, wanted: DType) -> Array:
     return manipulation.reshape(bitcast_convert_type(x, wanted), sizes)
 
 
-def sort(
-    self: Array,
-    axis: int | None = -1,
-    kind: None = None,
-    order: None = None,
-    *,
-    stable: bool = True,
-    descending: bool = False,
-) -> Array:
-    """The elements in ascending order: a new array, unlike ndarray's method.
-
-    a: [*s]; kind: changes nothing, every sort is stable; descending: the greatest first. Returns [*s], NaN last.
-
-    >>> tnp.asarray([3, 1, 2]).sort()
-    Array([1, 2, 3], i64)
-    """
-    return sorting.sort(self, axis, kind, order, stable=stable, descending=descending)
-
-
 def flatten(self: Array, order: str = "C") -> Array:
-    """All elements along one axis.
+    """Return all elements along one axis.
 
     >>> tnp.asarray([[1, 2], [3, 4]]).flatten()
     Array([1, 2, 3, 4], i64)
@@ -217,7 +188,7 @@ def flatten(self: Array, order: str = "C") -> Array:
 
 
 def block_until_ready(self: Array) -> Array:
-    """The array, when it has been computed: on a CPU it always has.
+    """Return the array after it was computed. On a CPU that is always the case.
 
     >>> tnp.arange(3).block_until_ready()
     Array([0, 1, 2], i64)
@@ -226,7 +197,7 @@ def block_until_ready(self: Array) -> Array:
 
 
 def devices(self: Array) -> set[Any]:
-    """Where the array lives, as a set of one.
+    """Return the device of the array, as a set of one.
 
     >>> tnp.arange(3).devices()
     {CpuDevice(0)}
@@ -235,7 +206,7 @@ def devices(self: Array) -> set[Any]:
 
 
 def to_device(self: Array, device: Any, /, *, stream: Any = None) -> Array:
-    """The array on a device. DeviceError if that is not there.
+    """Return the array on a device. Raises DeviceError if the device does not exist.
 
     >>> tnp.arange(3).to_device("cpu")
     Array([0, 1, 2], i64)
@@ -246,7 +217,7 @@ def to_device(self: Array, device: Any, /, *, stream: Any = None) -> Array:
 
 
 def nbytes(self: Array) -> int:
-    """How many bytes the elements take.
+    """Size of the elements in bytes.
 
     >>> tnp.zeros((2, 3)).nbytes
     48
@@ -255,7 +226,7 @@ def nbytes(self: Array) -> int:
 
 
 def itemsize(self: Array) -> int:
-    """How many bytes one element takes.
+    """Size of one element in bytes.
 
     >>> tnp.zeros((2, 3)).itemsize
     8
@@ -264,7 +235,7 @@ def itemsize(self: Array) -> int:
 
 
 def compress(self: Array, condition: Any, axis: int | None = None) -> Array:
-    """The slices along an axis, or the elements, where a known vector of bools is true.
+    """Return the slices along an axis, or the elements, where a concrete vector of bools is true.
 
     >>> tnp.asarray([1, 2, 3]).compress([True, False, True])
     Array([1, 3], i64)
@@ -273,7 +244,7 @@ def compress(self: Array, condition: Any, axis: int | None = None) -> Array:
 
 
 def round(self: Array, ndigits: int | None = None) -> Array:
-    """As `tracer.numpy.round`, for Python's `round`.
+    """Return the array rounded as by `tracer.numpy.round`, for Python's `round`.
 
     >>> round(tnp.asarray([1.25, 2.71]), 1)
     Array([1.2, 2.7], f64)

@@ -23,7 +23,7 @@ from tracer.numpy.core.ufunc_keywords import place_of_out, taken
 from tracer.numpy.elementwise import arithmetic, bitwise, logic, powers, rounding
 from tracer.numpy.reduce import cumulative, matmul, reductions, sorting, statistics
 from tracer.numpy.shapes import creation, manipulation, matrices, take
-from tracer.numpy.shapes.joining import repeat
+from tracer.numpy.shapes.repeating import repeat
 from tracer.numpy.shapes.updates import ADD, ASSIGN, MULTIPLY, SET, Update, updated
 from tracer.numpy.shapes.where import nonzero
 from tracer.runtime.eager.call_cache import replayed
@@ -126,7 +126,7 @@ def _known_first(member: Function, how: Update) -> Function:
     def method(self: AtIndex, values: Any, **options: Any) -> Array:
         try:
             if options:
-                return member(self, values, **options)  # type: ignore[no-any-return]
+                return member(self, values, **options)
             found = written(self._array, self._index, values, how.numpys)
             return updated(self._array, self._index, values, how) if found is None else found
         except BaseException as error:
@@ -256,7 +256,7 @@ METHODS: Final[dict[str, Function]] = {
     "flatten": members.flatten, "item": members.item, "max": reductions.max, "mean": statistics.mean,
     "min": reductions.min, "nonzero": nonzero, "prod": reductions.prod, "ptp": reductions.ptp,
     "ravel": manipulation.ravel, "repeat": repeat, "reshape": members.reshape, "round": rounding.round,
-    "searchsorted": sorting.searchsorted, "sort": members.sort, "squeeze": manipulation.squeeze,
+    "searchsorted": sorting.searchsorted, "sort": sorting.sort, "squeeze": manipulation.squeeze,
     "std": statistics.std, "sum": reductions.sum, "swapaxes": manipulation.swapaxes, "take": take.take,
     "to_device": members.to_device, "to_numpy": members.to_numpy, "tobytes": members.tobytes, "tolist": members.tolist,
     "trace": matrices.trace, "transpose": members.transpose, "var": statistics.var, "view": members.view,

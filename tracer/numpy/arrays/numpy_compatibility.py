@@ -1,4 +1,4 @@
-"""What NumPy's users expect beyond JAX: conversions that are `asarray` here, and questions about memory and dtypes."""
+"""Functions for NumPy users beyond JAX's: variants of `asarray`, memory and dtype queries, and text files."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ False_, True_ = np.False_, np.True_
 
 
 def asanyarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, device: Any = None) -> Array:
-    """`asarray`, since arrays have no subclasses.
+    """Convert to an array as `asarray` does, because arrays have no subclasses.
 
-    a, dtype, order, copy, device: as of `asarray`. Returns the shape and dtype that it gives.
+    a, dtype, order, copy, device: as in `asarray`. Returns the same shape and dtype.
 
     >>> tnp.asanyarray([1, 2])
     Array([1, 2], i64)
@@ -35,9 +35,9 @@ def asanyarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | Non
 
 
 def ascontiguousarray(a: Any, dtype: Any = None) -> Array:
-    """`asarray` with one axis at least: all arrays are contiguous.
+    """Convert to an array with at least one axis, as `asarray` does; all arrays are contiguous.
 
-    a: any shape; dtype: as of `asarray`. Returns its shape, or [1] for [].
+    a: any shape; dtype: as in `asarray`. Returns its shape, or [1] for [].
 
     >>> tnp.ascontiguousarray(5.0).shape
     (1,)
@@ -47,9 +47,9 @@ def ascontiguousarray(a: Any, dtype: Any = None) -> Array:
 
 
 def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Array:
-    """`asarray`, if all elements are finite. ArgumentError if not; the values must be known.
+    """Convert to an array as `asarray` does. Raises ArgumentError unless all elements are finite.
 
-    a: any shape; dtype, order: as of `asarray`. Returns its shape.
+    a: any shape, concrete; dtype, order: as in `asarray`. Returns its shape.
 
     >>> tnp.asarray_chkfinite([1.0, 2.0])
     Array([1., 2.], f64)
@@ -62,9 +62,9 @@ def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Array:
 
 
 def require(a: Any, dtype: Any = None, requirements: Any = None) -> Array:
-    """`asarray`: all arrays are contiguous and aligned, and own their memory.
+    """Convert to an array as `asarray` does; all arrays are contiguous and aligned, and own their memory.
 
-    a, dtype: as of `asarray`; requirements: NumPy's, which change nothing. Returns a's shape.
+    a, dtype: as in `asarray`; requirements: ignored. Returns a's shape.
 
     >>> tnp.require([1, 2], "float32")
     Array([1., 2.], f32)
@@ -74,9 +74,9 @@ def require(a: Any, dtype: Any = None, requirements: Any = None) -> Array:
 
 
 def real_if_close(a: Any, tol: float = 100) -> Array:
-    """The real parts, if all imaginary ones are within `tol` rounding errors of 0, which must be known; else the array.
+    """Return the real parts if all imaginary parts are within `tol` rounding errors of 0, else the array.
 
-    a: [*s]. Returns [*s], real or complex by the values.
+    a: [*s], concrete. Returns [*s], real or complex depending on the values.
 
     >>> tnp.real_if_close(tnp.asarray([1 + 1e-15j, 2.0]))
     Array([1., 2.], f64)
@@ -89,7 +89,7 @@ def real_if_close(a: Any, tol: float = 100) -> Array:
 
 
 def common_type(*arrays: Any) -> DType:
-    """The float or complex dtype that holds what all arrays hold; integers count as float64.
+    """Return the float or complex dtype to which all arrays can be cast; integers count as float64.
 
     arrays: of any shapes. Raises DTypeError for bools.
 
@@ -98,14 +98,14 @@ def common_type(*arrays: Any) -> DType:
     """
     found = [array_of("common_type", x).dtype for x in arrays]
     if dtypes.BOOL in found:
-        raise DTypeError(message(f"common_type{here()}: bools are no numbers", help="cast them to int first"))
+        raise DTypeError(message(f"common_type{here()}: bools are not numbers", help="cast them to int first"))
     return result_type(*(dtypes.F64 if dtypes.is_integer(d) else d for d in found))
 
 
 def min_scalar_type(a: Any) -> DType:
-    """The smallest dtype that holds a scalar; an array's own. The value must be known.
+    """Return the smallest dtype that holds a scalar, and an array's own dtype.
 
-    a: a number, [], or an array of any shape.
+    a: a concrete number, [], or an array of any shape.
 
     >>> tnp.min_scalar_type(10)
     dtype('uint8')
@@ -115,13 +115,13 @@ def min_scalar_type(a: Any) -> DType:
     known = concrete_value(a) if isinstance(a, Array) else a
     if known is None:
         raise TracerArrayError(
-            message(f"min_scalar_type{here()} of a number that is traced: its value says it", f"got {a.type}")
+            message(f"min_scalar_type{here()} depends on the value, which is traced", f"got {a.type}")
         )
     return np.min_scalar_type(known)
 
 
 def isfortran(a: Any) -> bool:
-    """Whether an array is in Fortran's order and not in C's: never.
+    """Return whether an array is in Fortran order and not in C order: always False.
 
     a: any shape. Returns a Python bool.
 
@@ -133,11 +133,11 @@ def isfortran(a: Any) -> bool:
 
 
 def shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
-    """Whether writing into one array could be seen in another: not in arrays of ours, which are values.
+    """Return whether two arrays share memory. An Array never shares memory with another.
 
-    a, b: arrays of any shapes, ours or NumPy's; max_work: as NumPy's. Returns a Python bool.
+    a, b: arrays of any shapes; max_work: as in `numpy.shares_memory`. Returns a Python bool.
 
-    NumPy's view of one, as `np.asarray` gives it, has its memory.
+    A NumPy view of an Array, as `np.asarray` returns it, shares its memory.
 
     >>> x = tnp.arange(3)
     >>> tnp.shares_memory(x, x[1:]), tnp.shares_memory(x, np.asarray(x))
@@ -148,9 +148,9 @@ def shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
 
 
 def may_share_memory(a: Any, b: Any, max_work: Any = None) -> bool:
-    """As `shares_memory`, by the bounds of NumPy's arrays alone.
+    """Return whether the memory bounds of two arrays overlap, as `shares_memory` without the exact test.
 
-    a, b: any shapes; max_work: as NumPy's. Returns a Python bool.
+    a, b: any shapes; max_work: as in `numpy.may_share_memory`. Returns a Python bool.
 
     >>> tnp.may_share_memory(tnp.arange(3), tnp.arange(3))
     False
@@ -160,7 +160,7 @@ def may_share_memory(a: Any, b: Any, max_work: Any = None) -> bool:
 
 
 def _memories(a: Any, b: Any) -> tuple[Any, Any] | None:
-    """What NumPy can compare; None for two arrays of ours, and for one that has no memory while it is traced."""
+    """Return NumPy arrays to compare; None for two Arrays, and for a traced one, which has no memory."""
     if isinstance(a, Array) and isinstance(b, Array):
         return None
     first, second = (concrete_value(x) if isinstance(x, Array) else x for x in (a, b))
@@ -168,7 +168,7 @@ def _memories(a: Any, b: Any) -> tuple[Any, Any] | None:
 
 
 def ndindex(*shape: Any) -> Iterator[tuple[int, ...]]:
-    """The indices of an array of a shape, one after the other, as tuples of integers.
+    """Iterate over the indices of an array of a shape, as tuples of integers.
 
     >>> list(tnp.ndindex(2, 2))
     [(0, 0), (0, 1), (1, 0), (1, 1)]
@@ -177,9 +177,9 @@ def ndindex(*shape: Any) -> Iterator[tuple[int, ...]]:
 
 
 def ndenumerate(arr: Any) -> Iterator[tuple[tuple[int, ...], Array]]:
-    """The indices and elements of an array, one after the other.
+    """Iterate over the indices and elements of an array.
 
-    arr: [*s] of known values. Yields (index, element) in row-major order: a tuple of integers and an array [].
+    arr: [*s], concrete. Yields (index, element) in row-major order: a tuple of integers and an array [].
 
     >>> list(tnp.ndenumerate(tnp.asarray([5, 6])))
     [((0,), Array(5, i64)), ((1,), Array(6, i64))]
@@ -192,8 +192,8 @@ def ndenumerate(arr: Any) -> Iterator[tuple[tuple[int, ...], Array]]:
 def savetxt(fname: Any, X: Any, *args: Any, **options: Any) -> None:
     """Write a vector or matrix as text, by NumPy's options.
 
-    fname: a name of a file, or what has `write`; X: [n] or [m, n]; the rest as of `numpy.savetxt`: fmt and delimiter
-    say how numbers are written, header and footer what stands around them.
+    fname: the name of a file, or an object with `write`; X: [n] or [m, n]; the other parameters as in `numpy.savetxt`:
+    fmt and delimiter choose the format, header and footer the surrounding text.
 
     >>> import io; text = io.StringIO(); tnp.savetxt(text, tnp.asarray([1.0, 2.0]), fmt="%.1f"); text.getvalue()
     '1.0\\n2.0\\n'
@@ -204,8 +204,8 @@ def savetxt(fname: Any, X: Any, *args: Any, **options: Any) -> None:
 def savez_compressed(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
     """Write several arrays to a compressed .npz archive, under their names or as arr_0, arr_1 ...
 
-    file: a name, or what has `write`; args, kwds: arrays of any shapes and dtypes; allow_pickle: as NumPy's. Raises
-    DTypeError for dtypes that the format has not, as bfloat16.
+    file: a name, or an object with `write`; args, kwds: arrays of any shapes and dtypes; allow_pickle: as in
+    `numpy.savez_compressed`. Raises DTypeError for dtypes that the format lacks, as bfloat16.
 
     >>> import io; buffer = io.BytesIO(); tnp.savez_compressed(buffer, x=tnp.arange(3)); buffer.getvalue()[:2]
     b'PK'
@@ -219,8 +219,8 @@ def savez_compressed(file: Any, *args: Any, allow_pickle: bool = True, **kwds: A
 def loadtxt(fname: Any, *args: Any, **options: Any) -> Any:
     """Read numbers from text, by NumPy's options: one array, or with unpack=True one for each column.
 
-    fname: a name of a file, an open one, or lines; the rest as of `numpy.loadtxt`: delimiter, skiprows, usecols and
-    max_rows say what is read. Returns [m, n], or [n] for one row or column; float64 unless dtype= says otherwise.
+    fname: the name of a file, an open file, or lines; the other parameters as in `numpy.loadtxt`: delimiter, skiprows,
+    usecols and max_rows select the numbers. Returns [m, n], or [n] for one row or column; dtype: by default float64.
 
     >>> import io; tnp.loadtxt(io.StringIO("1 2\\n3 4"))
     Array([[1., 2.],
@@ -233,9 +233,9 @@ def loadtxt(fname: Any, *args: Any, **options: Any) -> Any:
 def genfromtxt(fname: Any, *args: Any, **options: Any) -> Array:
     """Read numbers from text where some are missing, by NumPy's options.
 
-    fname: a name of a file, an open one, or lines; the rest as of `numpy.genfromtxt`: delimiter, skip_header, usecols
-    and filling_values say what is read. Returns [m, n], or [n] for one row or column; float64 unless dtype= says
-    otherwise, NaN where a number is missing.
+    fname: the name of a file, an open file, or lines; the other parameters as in `numpy.genfromtxt`: delimiter,
+    skip_header, usecols and filling_values select the numbers. Returns [m, n], or [n] for one row or column; dtype: by
+    default float64. Missing numbers are NaN.
 
     >>> import io; tnp.genfromtxt(io.StringIO("1,\\n3,4"), delimiter=",")
     Array([[ 1., nan],

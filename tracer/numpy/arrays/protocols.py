@@ -1,8 +1,7 @@
-"""How NumPy and other libraries treat our arrays: NumPy's functions become ours, and the array API's are found.
+"""NumPy's dispatch protocols: ufuncs and functions of NumPy on Arrays call tracer's functions of the same name.
 
-A ufunc or function of NumPy's on an array of ours is the function of the same name here. What does not exist here, and
-what only takes arguments in as arrays, is NumPy's on values that are known; traced ones stay ours, or are refused, or
-their derivative would be lost.
+Functions without a counterpart here run in NumPy on concrete values. They refuse traced arrays, because a NumPy result
+would be a constant without a derivative. Functions that only convert arguments return traced arrays unchanged.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from tracer.trace.tracebacks import tidy
 
 
 def array_ufunc(self: Array, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    """NumPy calls this for its ufuncs and their methods on arrays of ours; SciPy's special functions are ufuncs, too.
+    """Handle NumPy's ufuncs and their methods on Arrays, including SciPy's special functions, which are ufuncs.
 
-    out: an ndarray is written to, an Array is rebound; neither with a traced result. where: elsewhere the result of a
-    call is what `out` holds, or 0; in a reduction, what counts. dtype: the operands are cast to it first, if `casting`
-    allows that. It is a boundary for tracebacks itself.
+    out: an ndarray is written to, an Array is rebound; a traced result fits neither. where: the other elements keep the
+    value of `out`, or are 0; in a reduction, the elements to include. dtype: operands are cast to it first, if
+    `casting` allows it. The function tidies tracebacks itself.
     """
     del self
     try:
@@ -65,16 +64,16 @@ def _by_ours(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict
 
 
 _functions: dict[np.ufunc, Callable[..., Any]] = {}
-"""Ours by NumPy's, those that were called."""
+"""Counterparts of NumPy's ufuncs that were called."""
 
 
 def _known_operand(x: Any) -> bool:
-    """Whether the other operand is an array or number; else its own type is to decide."""
+    """Return whether the other operand is an array or number; otherwise its own type decides."""
     return isinstance(x, Array | np.ndarray | np.generic | bool | int | float | complex | list | tuple)
 
 
 _KNOWN = frozenset((Array, np.ndarray, np.float64, np.float32, np.int64, float, int))
-"""What comes most often, found without a look at each."""
+"""The most frequent types, tested at once."""
 
 
 def _namespace() -> Any:
@@ -82,7 +81,7 @@ def _namespace() -> Any:
 
 
 def _computed(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """By ours, where there is one with these options; else by NumPy's on known values."""
+    """Call the counterpart if there is one with these options, else NumPy's ufunc on concrete values."""
     name = ufunc.__name__
     ours = getattr(_namespace(), name, None) or getattr(_namespace().special, name, None)
     if method != "__call__":
@@ -107,10 +106,10 @@ _OPTIONS = {
 
 
 def array_function(self: Array, func: Callable[..., Any], types: Iterable[type], args: Any, kwargs: Any) -> Any:
-    """NumPy calls this for its functions on arrays of ours.
+    """Handle NumPy's functions on Arrays.
 
-    Those that only take an argument in as an array, `np.atleast_1d` and its like, give a NumPy array of a value that is
-    known, as `np.asarray` does. Arguments that ours does not take are left to NumPy's, where all values are known.
+    Functions that only convert arguments, as `np.atleast_1d`, return NumPy arrays of concrete values, as `np.asarray`
+    does. Calls with arguments that the counterpart refuses go to NumPy if all values are concrete.
     """
     del self
     if any(not issubclass(t, Array | np.ndarray) and hasattr(t, "__array_function__") for t in types):
@@ -122,7 +121,7 @@ def array_function(self: Array, func: Callable[..., Any], types: Iterable[type],
         return _numpys(f"{func.__module__}.{func.__name__}", func, args, kwargs)
     try:
         return ours(*args, **kwargs)
-    except TypeError:  # None, text and objects among the arguments, options that ours lacks
+    except TypeError:  # arguments or options that the counterpart does not take
         if state.innermost is None:
             with suppress(Exception):
                 return _numpys(func.__name__, func, args, kwargs)
@@ -130,7 +129,7 @@ def array_function(self: Array, func: Callable[..., Any], types: Iterable[type],
 
 
 _TAKES_IN = frozenset((np.atleast_1d, np.atleast_2d, np.atleast_3d))
-"""By which libraries make what a user's function returned an ndarray for their C code, as they do by `np.asarray`."""
+"""Functions by which libraries convert a user's results to ndarray for C code, as by `np.asarray`."""
 
 
 def _is_traced(x: Any) -> bool:
@@ -138,7 +137,7 @@ def _is_traced(x: Any) -> bool:
 
 
 def _our_function(func: Callable[..., Any]) -> Any:
-    """The function of the same name in tracer.numpy, or in its `linalg` and `fft`."""
+    """Return the function of the same name in tracer.numpy, or in its `linalg` or `fft`."""
     module = (func.__module__ or "").removeprefix("numpy").lstrip(".")
     found = _namespace()
     for part in filter(None, module.split(".")):
@@ -148,7 +147,7 @@ def _our_function(func: Callable[..., Any]) -> Any:
 
 
 def _numpys(name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """NumPy's function on the values."""
+    """Call NumPy's function on concrete values. Raises TracerArrayError for traced arrays."""
 
     def value(x: Any) -> Any:
         if not isinstance(x, Array):
@@ -156,7 +155,7 @@ def _numpys(name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> 
         if x._trace is not None:
             raise TracerArrayError(
                 message(
-                    f"{name}{here()} is not among tracer's functions",
+                    f"{name}{here()} is not implemented in tracer",
                     f"got a traced array {x.type}, which NumPy's function would turn into a constant",
                     help="use tracer.scipy's, compose it from tracer.numpy's, or call tracer.pure_callback",
                 )
@@ -170,7 +169,7 @@ def _numpys(name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> 
 
 
 def array_namespace(self: Array, *, api_version: str | None = None) -> Any:
-    """The module of the array API's functions: tracer.numpy."""
+    """Return the module of the array API's functions: tracer.numpy."""
     del self
     if api_version is not None and api_version not in ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
         raise ArgumentError(message(f"__array_namespace__{here()}: unknown version {api_version!r} of the array API"))

@@ -1,4 +1,4 @@
-"""`add.reduce` and its like: NumPy's methods of functions of two arrays, as attributes of ours."""
+"""`add.reduce` and other methods of NumPy's binary ufuncs, as attributes of elementwise functions."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ else:
     ufuncs = LazyModule("tracer.numpy.arrays.ufuncs")
 
 
-# The methods as `help` shows them; `_call` is what they do.
+# Signatures and docstrings of the methods for `help`; `_call` implements them.
 
 
 def reduce(  # type: ignore[empty-body]
     a: Any, axis: int | Sequence[int] | None = 0, dtype: Any = None, *, keepdims: bool = False, initial: Any = None,
     where: Any = None,
 ) -> Array:  # fmt: skip
-    """The elements along axes folded from the first to the last.
+    """Fold the elements along axes from the first to the last.
 
-    a: [*s]; axis: one or several, None for all; dtype: what to compute in; keepdims: keep the axes with size 1;
-    initial: what to start with, by default the identity, or else the first element; where: bools that broadcast with
-    a: which elements count. Returns [*s minus axes]. Raises ArgumentError where there is nothing to start with.
+    a: [*s]; axis: one or several, None for all; dtype: of the computation; keepdims: keep the axes with size 1;
+    initial: the start value, by default the identity, or else the first element; where: bools that broadcast with a:
+    the elements to include. Returns [*s minus axes]. Raises ArgumentError without a start value.
 
     >>> tnp.add.reduce(tnp.asarray([[1, 2], [3, 4]]))
     Array([4, 6], i64)
@@ -38,9 +38,9 @@ def reduce(  # type: ignore[empty-body]
 
 
 def accumulate(a: Any, axis: int = 0, dtype: Any = None) -> Array:  # type: ignore[empty-body]
-    """The folds of the first elements along an axis: of one, of two, and so on.
+    """Return the folds of the first element along an axis, of the first two, and so on.
 
-    a: [*s]; axis: the one; dtype: what to compute in. Returns [*s].
+    a: [*s]; axis: by default the first; dtype: of the computation. Returns [*s].
 
     >>> tnp.maximum.accumulate(tnp.asarray([3, 1, 4, 1, 5]))
     Array([3, 3, 4, 4, 5], i64)
@@ -48,9 +48,9 @@ def accumulate(a: Any, axis: int = 0, dtype: Any = None) -> Array:  # type: igno
 
 
 def outer(a: Any, b: Any, /) -> Array:  # type: ignore[empty-body]
-    """The function of every element of one array with every element of another.
+    """Apply the function to every element of one array with every element of another.
 
-    a: [*s]; b: [*t]. Returns [*s, *t], of the function's dtype.
+    a: [*s]; b: [*t]. Returns [*s, *t], in the function's dtype.
 
     >>> tnp.subtract.outer(tnp.asarray([1, 2]), tnp.asarray([10, 20, 30]))
     Array([[ -9, -19, -29],
@@ -59,10 +59,10 @@ def outer(a: Any, b: Any, /) -> Array:  # type: ignore[empty-body]
 
 
 def at(a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Array:  # type: ignore[empty-body]
-    """x[i] = f(x[i], b[i]), at one index after the other: repeated ones count again.
+    """Update x[i] = f(x[i], b[i]) at one index after the other; repeated indices count again.
 
-    a: [*s]; indices: integers, or a tuple of them; b: what broadcasts with a[indices]; inplace: whether the array
-    itself stands for the new values, as by x[i] = v, or stays as it is. Returns them, of a's shape and dtype.
+    a: [*s]; indices: integers, or a tuple of them; b: an array that broadcasts with a[indices]; inplace: whether the
+    array is rebound to the new values, as by x[i] = v. Returns them, in a's shape and dtype.
 
     >>> x = tnp.zeros(3); _ = tnp.add.at(x, [0, 2, 2], 1.0); x
     Array([1., 0., 2.], f64)
@@ -70,10 +70,10 @@ def at(a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Array
 
 
 def reduceat(a: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Array:  # type: ignore[empty-body]
-    """The folds of the stretches of an axis that begin at indices, and end where the next begin.
+    """Fold the segments of an axis that begin at given indices and end where the next begins.
 
-    a: [*s]; indices: [n] integers that are known; axis: the one; dtype: what to compute in. Returns [*s] with n in
-    place of the axis. Where the next index is not greater, the element at the index alone, as NumPy has it.
+    a: [*s]; indices: [n] concrete integers; axis: by default the first; dtype: of the computation. Returns [*s] with n
+    in place of the axis. If the next index is not larger, the result is the element at the index, as in NumPy.
 
     >>> tnp.add.reduceat(tnp.arange(8), [0, 3, 5])
     Array([ 3,  7, 18], i64)
@@ -82,7 +82,7 @@ def reduceat(a: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Array:  
 
 METHODS = (accumulate, at, outer, reduce, reduceat)
 
-# What are functions and updates of their own, and quicker.
+# Methods with faster implementations of their own.
 _REDUCTIONS = {
     "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any",
 }  # fmt: skip
@@ -90,11 +90,11 @@ _SCANS = {"add": "cumsum", "multiply": "cumprod"}
 _UPDATES = {"add": "add", "multiply": "multiply", "maximum": "max", "minimum": "min"}
 
 
-_DTYPES = frozenset("?bBhHiIlLqQefdFD")  # NumPy's letters for the dtypes that we have as well
+_DTYPES = frozenset("?bBhHiIlLqQefdFD")  # NumPy's letters for the supported dtypes
 
 
 def attach(name: str, function: Callable[..., Any]) -> None:
-    """Give a function what NumPy's ufunc of the name says of itself; and the methods, if that is of two arrays."""
+    """Give an elementwise function the attributes of NumPy's ufunc of that name, and methods if it is binary."""
     theirs = getattr(np, name, None)
     if isinstance(theirs, np.ufunc):
         for field in ("nin", "nout", "nargs", "identity", "signature"):

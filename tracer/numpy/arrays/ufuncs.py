@@ -1,7 +1,4 @@
-"""Functions of elements made from Python functions of scalars: `frompyfunc` and what it returns."""
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+"""Elementwise functions made from Python functions of scalars: `frompyfunc` and its result `ufunc`."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ from tracer.trace.tracebacks import set_method_boundaries
 
 
 class _Kind(type):
-    """The class of `ufunc`: functions of elements, as `tracer.numpy.add`, count as instances."""
+    """Metaclass of `ufunc`: elementwise functions, as `tracer.numpy.add`, count as instances."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return super().__instancecheck__(instance) or (
@@ -39,12 +36,12 @@ class _Kind(type):
 
 
 class ufunc(metaclass=_Kind):  # noqa: N801  # NumPy's name
-    """A function of scalars that maps over arrays which broadcast, and folds along axes. Made by `frompyfunc`.
+    """Elementwise function that broadcasts, and folds along axes, made from a function of scalars by `frompyfunc`.
 
-    The functions of elements of `tracer.numpy` that are ufuncs in NumPy count as instances.
+    The functions of `tracer.numpy` that are ufuncs in NumPy count as instances.
 
-    func: of `nin` scalars [], which returns `nout` of them; identity: what a fold starts with, if there is such a
-    value. Shapes broadcast; dtypes are those that func gives.
+    func: of `nin` scalars [], returns `nout` scalars; identity: the start value of a fold, if there is one. Shapes
+    broadcast; dtypes are those that func returns.
 
     >>> longer = tnp.frompyfunc(lambda x, y: tnp.sqrt(x * x + y * y), nin=2, nout=1, identity=0.0)
     >>> longer(3.0, tnp.asarray([4.0, 0.0]))
@@ -64,7 +61,7 @@ class ufunc(metaclass=_Kind):  # noqa: N801  # NumPy's name
         return f"<ufunc {self.__name__!r}>"
 
     def __call__(self, *args: Any) -> Any:
-        """The function at every element of the arguments, which broadcast together."""
+        """Apply the function to every element of the arguments, which broadcast together."""
         if len(args) != self.nin:
             raise ArgumentError(message(f"{self!r}{here()} takes {self.nin} arguments", f"got {len(args)}"))
         return self._mapped(*args)
@@ -73,9 +70,9 @@ class ufunc(metaclass=_Kind):  # noqa: N801  # NumPy's name
         self, a: Any, axis: Axis = 0, dtype: Any = None, *, keepdims: bool = False, initial: Any = None,
         where: Any = None,
     ) -> Array:  # fmt: skip
-        """The elements along axes folded from the first to the last; all of them, if axis is None.
+        """Fold the elements along axes from the first to the last; all of them, if axis is None.
 
-        initial: what to start with, by default the identity, or else the first element. where: which elements count.
+        initial: the start value, by default the identity, or else the first element. where: the elements to include.
         """
         x = self._operand("reduce", a, dtype)
         axes = axes_argument("reduce", x, axis)
@@ -85,7 +82,7 @@ class ufunc(metaclass=_Kind):  # noqa: N801  # NumPy's name
         start = self.identity if initial is None else initial
         if start is None:
             if not rows.shape[0] or mask is not None:
-                raise ArgumentError(message(f"{self!r}.reduce{here()} has nothing to start with", help="give initial="))
+                raise ArgumentError(message(f"{self!r}.reduce{here()} has no start value", help="give initial="))
             start, rows = rows[0], rows[1:]
         total = broadcast(array_of("reduce", start), rows.shape[1:])
         if rows.shape[0]:
@@ -99,7 +96,7 @@ class ufunc(metaclass=_Kind):  # noqa: N801  # NumPy's name
         return reshape(result, kept) if keepdims else result
 
     def accumulate(self, a: Any, axis: int = 0, dtype: Any = None) -> Array:
-        """The folds of the first elements along an axis: of one, of two, and so on. Of the operand's shape."""
+        """Return the folds of the first element along an axis, of the first two, and so on, in the operand's shape."""
         x = moveaxis(self._operand("accumulate", a, dtype), axis, 0)
         if not x.shape[0]:
             return moveaxis(x, 0, axis)
@@ -112,33 +109,33 @@ class ufunc(metaclass=_Kind):  # noqa: N801  # NumPy's name
         return moveaxis(concatenate([first[None], rest]), 0, axis)
 
     def outer(self, a: Any, b: Any, /) -> Any:
-        """The function of every element of one array with every element of another: shape [*a, *b]."""
+        """Apply the function to every element of one array with every element of another: shape [*a, *b]."""
         self._operand("outer", a, None)
         x, y = array_of("outer", a), array_of("outer", b)
         return self(expand_dims(x, tuple(range(x.ndim, x.ndim + y.ndim))), y)
 
     def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Array:
-        """x[i] = f(x[i]), or f(x[i], b[i]), at one index after the other: repeated ones count again.
+        """Update x[i] = f(x[i]), or f(x[i], b[i]), at one index after the other; repeated indices count again.
 
-        inplace: whether the array itself stands for the new values, as by x[i] = v, or stays as it is. Returns them.
+        inplace: whether the array is rebound to the new values, as by x[i] = v. Returns them.
         """
         x = array_of("at", a)
         index = tuple(array_of("at", i) for i in (indices if isinstance(indices, tuple) else (indices,)))
         sizes = broadcast_shapes(*(i.shape for i in index))
-        places = [ravel(broadcast(i, sizes)) for i in index]
+        flat_index = [ravel(broadcast(i, sizes)) for i in index]
         operands = () if b is None else (broadcast(array_of("at", b), x[index].shape),)
-        rows = [reshape(y, (places[0].shape[0], *y.shape[len(sizes) :])) for y in operands]
+        rows = [reshape(y, (flat_index[0].shape[0], *y.shape[len(sizes) :])) for y in operands]
 
         def step(k: Array, found: Array) -> Array:
-            where = tuple(place[k] for place in places)
+            where = tuple(place[k] for place in flat_index)
             return found.at[where].set(self(found[where], *(row[k] for row in rows)))
 
-        return written("at", a, fori_loop(0, places[0].shape[0], step, x), inplace)
+        return written("at", a, fori_loop(0, flat_index[0].shape[0], step, x), inplace)
 
     def reduceat(self, a: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Array:
-        """The folds of the stretches of an axis that begin at known indices, and end where the next begin.
+        """Fold the segments of an axis that begin at concrete indices and end where the next begins.
 
-        Where the next index is not greater, the element at the index alone, as NumPy has it.
+        If the next index is not larger, the result is the element at the index, as in NumPy.
         """
         x = moveaxis(self._operand("reduceat", a, dtype), axis, 0)
         starts = [int(i) for i in np.asarray(indices)]
@@ -155,16 +152,16 @@ class ufunc(metaclass=_Kind):  # noqa: N801  # NumPy's name
 
 
 def _in_front(x: Array, axes: tuple[int, ...]) -> Array:
-    """The elements along some axes, in row-major order, along a first axis."""
+    """Move the elements along some axes, in row-major order, to one first axis."""
     x = moveaxis(x, axes, tuple(range(len(axes))))
     return reshape(x, (shape.size(x.shape[: len(axes)]), *x.shape[len(axes) :]))
 
 
 def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
-    """A function of scalars as one of arrays which broadcast, with `reduce`, `accumulate`, `outer`, `at`, `reduceat`.
+    """Make an elementwise function of arrays from a function of scalars.
 
-    func: of nin scalars, which returns nout of them; identity: what `reduce` starts with. Shapes broadcast; dtypes are
-    those that func gives.
+    func: of nin scalars, returns nout scalars; identity: the start value of `reduce`. The result has the methods
+    `reduce`, `accumulate`, `outer`, `at`, `reduceat`. Shapes broadcast; dtypes are those that func returns.
 
     >>> tnp.frompyfunc(lambda x, y: x * y % 10, nin=2, nout=1).accumulate(tnp.asarray([3, 4, 5, 7]))
     Array([3, 2, 0, 0], i64)
@@ -173,14 +170,14 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: An
 
 
 def of_numpys(function: Callable[..., Any], name: str) -> ufunc:
-    """A function of two arrays with the identity of NumPy's ufunc of that name."""
+    """Make a ufunc from a function of two arrays, with the identity of NumPy's ufunc of that name."""
     found = ufunc(function, 2, 1, identity=getattr(np, name).identity)
     found._mapped, found.__name__, found._fold = function, name, function.reduce  # type: ignore[attr-defined]
     return found
 
 
 def update(method: str, a: Any, indices: Any, b: Any, *, inplace: bool = True) -> Array:
-    """`at` of a function that is a method of `x.at[i]`."""
+    """Apply `at` of a function that is a method of `x.at[i]`."""
     return written("at", a, getattr(array_of("at", a).at[indices], method)(b), inplace)
 
 

@@ -1,4 +1,4 @@
-"""`vectorize`: functions of scalars, or of arrays with core dimensions, on arrays that broadcast."""
+"""`vectorize` and `apply_along_axis`: functions of scalars or subarrays, applied to whole arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from tracer.ir.dtypes import DType
 from tracer.numpy.core.conversion import array_of, broadcast, dtype_of_argument
 from tracer.numpy.core.dtypes import astype
 from tracer.numpy.shapes.joining import stack
-from tracer.numpy.shapes.manipulation import reshape
+from tracer.numpy.shapes.manipulation import moveaxis, reshape
+from tracer.primitives.base.broadcasting import axis_of
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.source import here
@@ -25,10 +26,12 @@ _GROUP = r"\(\s*((?:\w+\s*(?:,\s*\w+\s*)*)?)\)"
 
 
 def _parsed(signature: str) -> tuple[list[Core], list[Core]]:
-    """The core dimensions of arguments and results: "(m,n),(n)->(m)"."""
+    """Return the core dimensions of arguments and results of a signature such as "(m,n),(n)->(m)"."""
     text = signature.replace(" ", "")
     if not re.fullmatch(rf"(?:{_GROUP}(?:,{_GROUP})*)?->{_GROUP}(?:,{_GROUP})*", text):
-        raise ArgumentError(message(f"vectorize{here()}: no signature {signature!r}", help='such as "(m,n),(n)->(m)"'))
+        raise ArgumentError(
+            message(f"vectorize{here()}: invalid signature {signature!r}", help='such as "(m,n),(n)->(m)"')
+        )
     sides = [
         [tuple(filter(None, group.split(","))) for group in re.findall(r"\(([^()]*)\)", side)]
         for side in text.split("->")
@@ -37,22 +40,17 @@ def _parsed(signature: str) -> tuple[list[Core], list[Core]]:
 
 
 def vectorize(
-    pyfunc: Callable[..., Any] | None = None,
-    otypes: Any = None,
-    doc: str | None = None,
-    excluded: Any = frozenset(),
-    cache: bool = False,
-    signature: str | None = None,
-) -> Callable[..., Any]:
-    """A function that maps `pyfunc` over the leading axes of its arguments, which broadcast together.
+    pyfunc: Callable[..., Any] | None = None, otypes: Any = None, doc: str | None = None, excluded: Any = frozenset(),
+    cache: bool = False, signature: str | None = None,
+) -> Callable[..., Any]:  # fmt: skip
+    """Return a function that maps `pyfunc` over the leading axes of its arguments, which broadcast together.
 
     pyfunc: of scalars [], or of arrays with the core dimensions that `signature`, as "(m,n),(n)->(m)", names; without
-    it, a decorator is returned. otypes: the results' dtypes, a list of them or a string of NumPy's codes; without it,
-    those that pyfunc returns. doc: the docstring of the new function. excluded: the positions and names of arguments
-    that are handed on as they are. cache: changes nothing, as no call is made to learn dtypes.
-    All of it is one batched computation; a function that asks for values, as `if` does, is called for one element after
-    the other, where they are known. Raises ShapeError for shapes that do not fit, ArgumentError for as many results as
-    otypes do not say.
+    it, a decorator is returned. otypes: the results' dtypes, a list or a string of NumPy's codes, by default the dtypes
+    that pyfunc returns. doc: the docstring of the new function. excluded: positions and names of arguments that are
+    passed unchanged. cache: ignored. All calls are one batched computation. A function that needs concrete values, as
+    in `if`, is called for one element after the other. Raises ShapeError for shapes that do not fit, ArgumentError if
+    otypes has another number of results.
 
     >>> tnp.vectorize(lambda v, w: (v * w).sum(), signature="(n),(n)->()")(tnp.ones((2, 3)), tnp.arange(3.0))
     Array([3., 3.], f64)
@@ -114,7 +112,7 @@ def _dtypes_named(otypes: Any) -> list[DType] | None:
     if not isinstance(otypes, str | list | tuple):
         raise ArgumentError(
             message(
-                f"vectorize{here()}: otypes is a list of dtypes, or a string of NumPy's codes",
+                f"vectorize{here()}: otypes must be a list of dtypes, or a string of NumPy's codes",
                 f"got {otypes!r}",
                 help=f"otypes=[{getattr(otypes, '__name__', otypes)}]",
             )
@@ -128,13 +126,15 @@ def _of_dtypes(results: Any, wanted: list[DType] | None) -> Any:
     leaves, tree = trees.flatten(results)
     if len(leaves) != len(wanted):
         raise ArgumentError(
-            message(f"vectorize{here()}: otypes has one dtype for each result", f"got {len(wanted)} for {len(leaves)}")
+            message(
+                f"vectorize{here()}: otypes must have one dtype for each result", f"got {len(wanted)} for {len(leaves)}"
+            )
         )
     return trees.unflatten(tree, [astype(x, dtype) for x, dtype in zip(leaves, wanted, strict=True)])
 
 
 def on_rows(function: Callable[..., Any], rows: list[Array]) -> Any:
-    """A function of every row of some arrays: batched, or one after the other where it asks for values at hand."""
+    """Apply a function to every row of arrays: batched, or row by row if it needs concrete values."""
     try:
         return vmap(function)(*rows)
     except TracedValueError:
@@ -146,11 +146,36 @@ def on_rows(function: Callable[..., Any], rows: list[Array]) -> Any:
 
 
 def _check_sizes(arrays: list[Array], cores: Any) -> None:
-    """Core dimensions of one name have one size."""
+    """Raise ShapeError unless core dimensions of one name have one size."""
     found: dict[str, int] = {}
     for x, core in zip(arrays, cores, strict=True):
         if x.ndim < len(core):
-            raise ShapeError(message(f"vectorize{here()}: {len(core)} core dimensions are wanted", f"got {x.type}"))
+            raise ShapeError(
+                message(f"vectorize{here()}: the signature has {len(core)} core dimensions", f"got {x.type}")
+            )
         for name, n in zip(core, x.shape[x.ndim - len(core) :], strict=True):
             if found.setdefault(name, n) != n:
                 raise ShapeError(message(f"vectorize{here()}: dimension {name} has sizes {found[name]} and {n}"))
+
+
+def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Array:
+    """Apply a function of vectors to every vector along an axis.
+
+    func1d: of a vector [n], and of args and kwargs; axis: of the vectors; arr: [*s]. Returns
+    [..., *shape of a result, ...] in place of the axis, in func1d's dtype. The function is traced once, and run on all
+    vectors together.
+
+    >>> tnp.apply_along_axis(lambda v: v[::-1], 0, tnp.asarray([[1, 2], [3, 4]]))
+    Array([[3, 4],
+           [1, 2]], i64)
+    """
+    x = array_of("apply_along_axis", arr)
+    along = axis_of("apply_along_axis", axis, x.ndim)
+    rows = moveaxis(x, along, -1)
+    lead = rows.shape[:-1]
+    if not lead:
+        return func1d(rows, *args, **kwargs)
+    flat = rows.reshape(shape.size(lead), rows.shape[-1])
+    results = on_rows(lambda v: func1d(v, *args, **kwargs), [flat])
+    shaped = results.reshape(*lead, *results.shape[1:])
+    return moveaxis(shaped, tuple(range(len(lead), shaped.ndim)), tuple(range(along, along + shaped.ndim - len(lead))))

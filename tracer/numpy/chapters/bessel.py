@@ -1,7 +1,7 @@
-"""Modified Bessel functions of the first kind, of orders 0 and 1: themselves, and times e^-|x|.
+"""Modified Bessel functions of the first kind, of orders 0 and 1, plain or scaled by e^-|x|.
 
-Near 0 the power series, in which all terms have one sign; beyond, the asymptotic one, whose error there is below e^-36
-(Abramowitz & Stegun 9.6.10, 9.7.1). Narrow floats are computed in f32.
+Near 0 the power series is summed, whose terms have one sign; beyond, the asymptotic series, whose error there is below
+e^-36 (Abramowitz & Stegun 9.6.10, 9.7.1). Narrow floats are computed in f32.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from tracer.numpy.shapes.where import where
 from tracer.trace.array import Array
 
 _FAR = 18.0
-_INFINITE = 4000.0  # from where on e^|x| / sqrt(|x|) is, even in float64
+_INFINITE = 4000.0  # e^|x| / sqrt(|x|) overflows from here on, even in float64
 _POWERS, _ASYMPTOTIC = 46, 34
 
 
 def bessel_i(name: str, order: int, x: Any, *, scaled: bool) -> Array:
-    """I_order(x), times e^-|x| if scaled; name: what errors call it. Raises DTypeError for complex x."""
+    """Return I_order(x), times e^-|x| if scaled. name: for errors. Raises DTypeError for complex x."""
     (given,) = promoted_real(name, x)
     value = given.astype("float32") if given.dtype.itemsize < 4 else given
     far = absolute(value) > _FAR
@@ -35,7 +35,7 @@ def bessel_i(name: str, order: int, x: Any, *, scaled: bool) -> Array:
     if scaled:
         near = near * exp(-absolute(inside))
     else:
-        root = exp(size / 2)  # squared, where it is not too large
+        root = exp(size / 2)  # applied twice to avoid overflow
         beyond = root * (root * beyond)
     result: Array = where(far, beyond, near)
     return result.astype(given.dtype)
@@ -50,7 +50,7 @@ def _power_series(order: int, x: Array) -> Array:
 
 
 def _asymptotic_series(order: int, size: Array) -> Array:
-    """Without the exponential."""
+    """Return the asymptotic series without the factor e^size."""
     total: Array = full_like(size, 1)
     for k in range(_ASYMPTOTIC, 0, -1):
         total = total * ((2 * k - 1) ** 2 - 4 * order**2) / (8 * k * size) + 1

@@ -1,7 +1,4 @@
-"""Common divisors and multiples of integers."""
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+"""Greatest common divisors and least common multiples of integers."""
 
 from __future__ import annotations
 
@@ -21,9 +18,10 @@ from tracer.trace.source import here
 
 
 def gcd(x1: Any, x2: Any) -> Array:
-    """The greatest common divisor of integers of either sign, broadcast together; gcd(0, 0) is 0.
+    """Return the greatest common divisor of integers of either sign, broadcast together; gcd(0, 0) is 0.
 
-    Of their common dtype; DTypeError for others. By Euclid's algorithm on all elements at once.
+    x1, x2: integers, whose shapes broadcast to [*s]. Returns [*s], in the promoted dtype. Raises DTypeError for other
+    dtypes. By Euclid's algorithm on all elements at once.
 
     >>> tnp.gcd(tnp.asarray([12, -7, 0]), 18)
     Array([ 6,  1, 18], i64)
@@ -40,7 +38,7 @@ def gcd(x1: Any, x2: Any) -> Array:
 
 
 def lcm(x1: Any, x2: Any) -> Array:
-    """The least common multiple of integers of either sign, broadcast together; 0 beside 0. DTypeError for others.
+    """Return the least common multiple of integers of either sign, broadcast together; 0 if either is 0.
 
     >>> tnp.lcm(tnp.asarray([4, -6, 0]), 6)
     Array([12,  6,  0], i64)

@@ -1,8 +1,5 @@
 """Floats as fractions and powers of two: ldexp, frexp, spacing."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 from typing import Any
@@ -23,22 +20,22 @@ from tracer.primitives.elementwise.conversion import bitcast_convert_type
 from tracer.trace.array import Array
 from tracer.trace.source import here
 
-# Of a dtype: the integers of its size, the bits of its fraction, and what is added to exponents.
+# For a dtype: the integer dtype of its size, the bits of its fraction, and the exponent bias.
 _FORMATS: dict[DType, tuple[DType, int, int]] = {dtypes.F64: (dtypes.I64, 52, 1023), dtypes.F32: (dtypes.I32, 23, 127)}
 
 
 def ldexp(x1: Any, x2: Any, /) -> Array:
-    """x1 times two to the power of the integers x2, rounded once.
+    """Return x1 times two to the power of the integers x2, rounded once.
 
-    x1: real numbers, of which integers are cast to floats; x2: integers or bools; their shapes broadcast to [*s].
-    Returns floats [*s], of x1's dtype. Raises DTypeError for other exponents.
+    x1: real numbers, integers are cast to floats; x2: integers or bools; their shapes broadcast to [*s]. Returns floats
+    [*s], in x1's dtype. Raises DTypeError for other exponents.
 
     >>> tnp.ldexp(tnp.asarray([0.75, 5e-324]), tnp.asarray([2, 1074]))
     Array([3., 1.], f64)
     """
     x, by = _float("ldexp", x1), array_of("ldexp", x2)
     if not (dtypes.is_integer(by.dtype) or dtypes.is_bool(by.dtype)):
-        raise DTypeError(message(f"ldexp{here()}: exponents are integers", f"got {by.type}", help="x1 * 2.0**x2"))
+        raise DTypeError(message(f"ldexp{here()}: exponents must be integers", f"got {by.type}", help="x1 * 2.0**x2"))
     shape = broadcast_shapes(x.shape, by.shape)
     wide = x if x.dtype in _FORMATS else cast(x, dtypes.F32)
     scaled = _scaled(broadcast(wide, shape), broadcast(cast(clip(_long(by), -5000, 5000), dtypes.I32), shape))
@@ -50,13 +47,13 @@ def _long(by: Array) -> Array:
 
 
 def frexp(x: Any, /) -> tuple[Array, Array]:
-    """The fraction, of a size in [0.5, 1), and the exponent of two, int32, whose `ldexp` is x.
+    """Return a fraction of magnitude in [0.5, 1) and an exponent of two, int32, whose `ldexp` is x.
 
-    x: real numbers [*s]. Returns two arrays [*s]: floats, float32 for integers up to 32 bits, else of the default
-    dtype; and int32.
+    x: real numbers [*s]. Returns two arrays [*s]: floats, float32 for integers up to 32 bits, else the default float;
+    and int32.
 
-    Zeros, infinities and NaN are fractions with the exponent 0. The derivative is that of the fraction, with the
-    exponent held.
+    Zeros, infinities and NaN are their own fractions with exponent 0. The derivative is that of the fraction with a
+    constant exponent.
 
     >>> tnp.frexp(tnp.asarray([6.0, -0.1]))
     (Array([ 0.75, -0.8 ], f64), Array([ 3, -3], i32))
@@ -73,7 +70,7 @@ def frexp(x: Any, /) -> tuple[Array, Array]:
 
 
 def spacing(x: Any, /) -> Array:
-    """The distance from x to the next float away from zero, of x's sign; NaN for infinities.
+    """Return the distance from x to the next float away from zero, with x's sign; NaN for infinities.
 
     >>> tnp.spacing(tnp.asarray([1.0, -1.0]))
     Array([ 2.22044605e-16, -2.22044605e-16], f64)
@@ -90,7 +87,7 @@ def _float(name: str, x: Any) -> Array:
 
 
 def _scaled(x: Array, by: Array) -> Array:
-    """x * 2**by: as many factors as keep all but the last product exact (as musl's scalbn)."""
+    """Return x * 2**by, multiplied in steps of which all but the last are exact (as musl's scalbn)."""
     integer, digits, bias = _FORMATS[x.dtype]
     for _ in range(2):
         up, down = by > bias, by < 1 - bias

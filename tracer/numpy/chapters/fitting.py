@@ -1,7 +1,4 @@
-"""Polynomials fitted to points, and their roots."""
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+"""Least-squares fits of polynomials to points, and roots of polynomials."""
 
 from __future__ import annotations
 
@@ -23,70 +20,80 @@ from tracer.numpy.elementwise.rounding import conjugate, real
 from tracer.numpy.elementwise.transcendental import exp
 from tracer.numpy.reduce.matmul import matmul, outer
 from tracer.numpy.reduce.reductions import any, max, sum
-from tracer.numpy.shapes.creation import arange, zeros
+from tracer.numpy.shapes.creation import zeros
 from tracer.numpy.shapes.joining import concatenate, stack
 from tracer.numpy.shapes.matrices import eye
+from tracer.numpy.shapes.ranges import arange
 from tracer.numpy.shapes.where import where
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.integers import integer
 from tracer.trace.source import here
 from tracer.transforms.custom.derivatives import custom_jvp
 
-_ROUNDS = 500  # enough for roots of multiplicity 10, to which steps go by a factor
+_MAX_ITERATIONS = 500  # enough for roots of multiplicity 10, where convergence is linear
 
 
 def polyfit(
     x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None, cov: bool | str = False
 ) -> Any:
-    """The coefficients, the highest power first, of the polynomial nearest to points by least squares.
+    """Return the coefficients, the highest power first, of the least-squares polynomial through points.
 
-    x: [n]; y: [n] or [n, k]; deg: at least 0, known while tracing. Returns floats or complex numbers [deg + 1] or [deg
-    + 1, k]. w: [n], weights of distances, not of squares. cov: also their covariance, scaled so that the distances have
-    variance 1, or not if "unscaled".
+    x: [n]; y: [n] or [n, k]; deg: at least 0, concrete. Returns floats or complex numbers [deg + 1] or [deg + 1, k]. w:
+    [n], weights of distances, not of squares. cov: return also the covariance of the coefficients, scaled so that the
+    distances have variance 1, or "unscaled".
 
-    full: also the sums of squared distances, the rank, the singular values of the scaled powers, and rcond. rcond: the
-    share of the greatest singular value up to which others count as 0, by default n times the machine's epsilon.
+    full: return also the sums of squared distances, the rank, the singular values of the scaled powers, and rcond.
+    rcond: singular values below it times the largest count as 0, by default n times the machine's epsilon.
 
-    Of known points with fewer different x than deg + 1, and with `rcond` or `full`, by singular values: the least
-    coefficients of all that are nearest. Else by Householder reflections of the scaled powers, which compiled programs
-    and derivatives need independent, of deg + 1 different x at least. Raises ShapeError where these have fewer points,
-    TracerArrayError for `rcond` and `full` of traced ones.
+    Concrete points with fewer than deg + 1 distinct x, and `rcond` or `full`, use singular values, which give the
+    solution of least norm. All others use Householder reflections of the scaled powers, which compile and
+    differentiate, and need deg + 1 distinct x. Raises ShapeError for fewer points, TracerArrayError for `rcond` and
+    `full` of traced points.
 
     >>> tnp.polyfit(tnp.asarray([0.0, 1.0, 2.0, 3.0]), tnp.asarray([1.0, 3.0, 7.0, 13.0]), 2).round(6)
     Array([1., 1., 1.], f64)
     """
-    places, values = _apart(x, y)
-    count = integer("polyfit", "deg", deg) + 1
-    if places.ndim != 1 or values.ndim not in (1, 2) or values.shape[0] != places.shape[0] or count < 1:
-        raise ShapeError(
-            message(f"polyfit{here()}: x is [n], y [n] or [n, k], deg >= 0", f"got {places.type}, {values.type}, {deg}")
-        )
-    operands = (
-        [places, values]
-        if w is None
-        else [places, values, cast(array_of("polyfit", w), dtypes.real_dtype(places.dtype))]
-    )
-    if operands[2:] and operands[2].shape != places.shape:
-        raise ShapeError(
-            message(f"polyfit{here()}: one weight for each point", f"got {operands[2].type} for {places.type}")
-        )
+    points, values, weights, count = _checked(x, y, w, deg)
+    operands = [v for v in (points, values, weights) if v is not None]
     known = [np.asarray(v) for v in operands if v._trace is None]
     is_deficient = len(known) == len(operands) and not cov and len(np.unique(known[0])) < count
-    if places.shape[0] and (full or rcond is not None or is_deficient):
+    if points.shape[0] and (full or rcond is not None or is_deficient):
         if len(known) < len(operands):
             raise TracerArrayError(
                 message(
-                    f"polyfit{here()}: full= and rcond= need singular values, which only known points have",
+                    f"polyfit{here()}: full= and rcond= need the singular values of concrete points",
                     f"got {', '.join(str(v.type) for v in operands if v._trace is not None)}, traced",
-                    help="call it outside jit and grad, or leave them at their defaults",
+                    help="call it outside jit and grad, or omit both",
                 )
             )
         return _by_singular_values(known, count - 1, rcond, full, cov)
-    if places.shape[0] < count:
-        raise ShapeError(message(f"polyfit{here()}: {count} coefficients need as many points", f"got {places.type}"))
-    powers, wanted = vander(places, count), values
-    if w is not None:
-        weights = operands[2]
+    if points.shape[0] < count:
+        raise ShapeError(message(f"polyfit{here()}: {count} coefficients need as many points", f"got {points.type}"))
+    return _by_reflections(points, values, weights, count, cov)
+
+
+def _checked(x: Any, y: Any, w: Any, deg: int) -> tuple[Array, Array, Array | None, int]:
+    """Return points, values, weights and the number of coefficients. Raises ShapeError for shapes that do not fit."""
+    points, values = _apart(x, y)
+    count = integer("polyfit", "deg", deg) + 1
+    if points.ndim != 1 or values.ndim not in (1, 2) or values.shape[0] != points.shape[0] or count < 1:
+        raise ShapeError(
+            message(
+                f"polyfit{here()} takes x [n], y [n] or [n, k], deg >= 0", f"got {points.type}, {values.type}, {deg}"
+            )
+        )
+    weights = None if w is None else cast(array_of("polyfit", w), dtypes.real_dtype(points.dtype))
+    if weights is not None and weights.shape != points.shape:
+        raise ShapeError(
+            message(f"polyfit{here()} takes one weight for each point", f"got {weights.type} for {points.type}")
+        )
+    return points, values, weights, count
+
+
+def _by_reflections(points: Array, values: Array, weights: Array | None, count: int, cov: bool | str) -> Any:
+    """Return the fit, and its covariance if `cov`, by Householder reflections of the scaled powers."""
+    powers, wanted = vander(points, count), values
+    if weights is not None:
         powers, wanted = powers * weights[:, None], (values.T * weights).T
     scale = sqrt(sum(_squares(powers), axis=0))
     scaled = powers / scale
@@ -95,32 +102,32 @@ def polyfit(
     found = (solved if values.ndim == 2 else solved[:, 0]).T / scale
     if not cov:
         return found.T
-    if dtypes.is_complex(places.dtype):  # NumPy has no conjugate here
-        base = _back_substituted(*_triangular(matmul(scaled.T, scaled), eye(count, dtype=places.dtype)))
+    if dtypes.is_complex(points.dtype):  # NumPy has no conjugate here
+        base = _back_substituted(*_triangular(matmul(scaled.T, scaled), eye(count, dtype=points.dtype)))
     else:
-        inverse = _back_substituted(triangle, eye(count, dtype=places.dtype))
+        inverse = _back_substituted(triangle, eye(count, dtype=points.dtype))
         base = matmul(inverse, inverse.T)
     base = base / outer(scale, scale)
     if values.ndim == 2:
         base = base[:, :, None]
     if cov != "unscaled":
-        if places.shape[0] <= count:
+        if points.shape[0] <= count:
             raise ShapeError(message(f"polyfit{here()}: a covariance needs more points than coefficients"))
-        rest = sum(_squares(rotated[count:]), axis=0) / (places.shape[0] - count)
+        rest = sum(_squares(rotated[count:]), axis=0) / (points.shape[0] - count)
         base = base * (rest if values.ndim == 2 else rest[0])
     return found.T, base
 
 
 def _by_singular_values(known: list[Any], degree: int, rcond: float | None, full: bool, cov: bool | str) -> Any:
-    """NumPy's fit to known points; that of narrow floats is taken in float32."""
+    """Return NumPy's fit to concrete points; narrow floats are fitted in float32."""
     dtype = known[0].dtype
     points = [v.astype(np.float32) if dtype.itemsize == 2 else v for v in known]
-    fit: Any = np.polyfit  # its stubs have no `full` that is either
+    fit: Any = np.polyfit  # its stubs do not take `full` as a bool
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", np.exceptions.RankWarning)
             found = fit(points[0], points[1], degree, rcond, full, *points[2:], cov=cov)
-    except ValueError as error:  # NumPy's own covariance meets none of the distances where the rank is less
+    except ValueError as error:  # NumPy's covariance fails if the rank is deficient
         said = str(error) if isinstance(error, np.linalg.LinAlgError) else "a covariance needs independent powers"
         raise MatrixError(message(f"polyfit{here()}: {said}", f"got {len(points[0])} points, deg={degree}")) from None
     parts = [np.asarray(part) for part in (found if isinstance(found, tuple) else (found,))]
@@ -130,19 +137,19 @@ def _by_singular_values(known: list[Any], degree: int, rcond: float | None, full
 
 
 def _apart(x: Any, y: Any) -> list[Array]:
-    """x and y in floats of one width, their shapes as they are; one that is real stays so beside complex numbers."""
+    """Return x and y as floats of one precision, in their own shapes; a real one stays real beside complex numbers."""
     given = [array_of("polyfit", v) for v in (x, y)]
     dtype = promoted_inexact("polyfit", *(v.ravel()[:1] for v in given))[0].dtype
     return [cast(v, dtype if dtypes.is_complex(v.dtype) else dtypes.real_dtype(dtype)) for v in given]
 
 
 def _squares(x: Array) -> Array:
-    """Of the sizes of numbers."""
+    """Return the squared absolute values."""
     return real(x * conjugate(x)) if dtypes.is_complex(x.dtype) else x * x
 
 
 def _triangular(matrix: Array, right: Array) -> tuple[Array, Array]:
-    """R and Q' b of a matrix = Q R, by one reflection for each column: Golub & Van Loan, Matrix Computations, 5.2."""
+    """Return R and Q' b of matrix = Q R, by a reflection for each column: Golub & Van Loan, Matrix Computations 5.2."""
     rows, columns = matrix.shape
     place = arange(rows)
     for k in range(columns if rows > columns else rows - 1):
@@ -157,7 +164,7 @@ def _triangular(matrix: Array, right: Array) -> tuple[Array, Array]:
 
 
 def _direction(x: Array) -> Array:
-    """The number of size 1 in the direction of another; 1 of 0."""
+    """Return x / |x|, and 1 for 0."""
     if not dtypes.is_complex(x.dtype):
         return where(x < 0, -1, 1)
     safe = where(x == 0, 1, x)
@@ -165,7 +172,7 @@ def _direction(x: Array) -> Array:
 
 
 def _back_substituted(triangle: Array, right: Array) -> Array:
-    """The solution of an upper triangular system."""
+    """Return the solution of an upper triangular system."""
     found: list[Array] = []
     for k in reversed(range(triangle.shape[0])):
         rest = right[k] - matmul(triangle[k, k + 1 :], stack(found)) if found else right[k]
@@ -174,13 +181,13 @@ def _back_substituted(triangle: Array, right: Array) -> Array:
 
 
 def roots(p: Any, *, strip_zeros: bool = True) -> Array:
-    """The roots of a polynomial whose coefficients are given, the highest power first: complex, [degree], in no order.
+    """Return the roots of a polynomial with the given coefficients, the highest power first: complex [degree].
 
-    p: coefficients [n], known ones unless strip_zeros=False. Returns complex numbers of p's precision.
+    p: coefficients [n], concrete unless strip_zeros=False. Returns complex numbers of p's precision, unordered.
 
-    strip_zeros: leading zeros lower the degree, and trailing ones are roots 0; the coefficients must be known.
-    False takes the first coefficient, which is not to be 0, as it is, and works under jit.
-    By the simultaneous iteration of Aberth (1973), Math. Comp. 27(122). Derivatives are those of simple roots.
+    strip_zeros: leading zeros lower the degree, and trailing ones are roots 0. False uses the first coefficient, which
+    must not be 0, and works under `jit`. By the simultaneous iteration of Aberth (1973), Math. Comp. 27(122).
+    Derivatives are those of simple roots.
 
     >>> tnp.sort(tnp.roots(tnp.asarray([1.0, -3.0, 2.0])).real)
     Array([1., 2.], f64)
@@ -194,7 +201,7 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Array:
         if value is None:
             raise TracerArrayError(
                 message(
-                    f"roots{here()}: how many roots there are depends on traced coefficients",
+                    f"roots{here()}: the number of roots depends on traced coefficients",
                     f"got {given.type}",
                     help="strip_zeros=False, if the first is not 0",
                 )
@@ -229,7 +236,7 @@ def _roots(p: Array) -> Array:
         return cast(z - change, p.dtype), absolute(change) > precision * absolute(z), count + 1
 
     def goes_on(state: tuple[Array, Array, Array]) -> Array:
-        return any(state[1]) & (state[2] < _ROUNDS)
+        return any(state[1]) & (state[2] < _MAX_ITERATIONS)
 
     found: Array = while_loop(goes_on, step, (cast(start, p.dtype), np.ones(degree, bool), 0))[0]
     return where(absolute(found.imag) <= 8 * precision * absolute(found), cast(real(found), p.dtype), found)

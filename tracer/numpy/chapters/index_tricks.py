@@ -1,7 +1,4 @@
-"""Index tricks: grids and rows by slices, indices of triangles, flat places and coordinates."""
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+"""Index tricks: grids and rows by slices, indices of triangles, conversion of flat indices and coordinates."""
 
 from __future__ import annotations
 
@@ -14,9 +11,10 @@ import numpy as np
 from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes, shape
 from tracer.numpy.core.conversion import array_of, shape_argument
-from tracer.numpy.shapes.creation import arange, asarray, linspace, ones
+from tracer.numpy.shapes.creation import asarray, ones
 from tracer.numpy.shapes.joining import concatenate, stack
 from tracer.numpy.shapes.manipulation import atleast_1d, broadcast_arrays, reshape
+from tracer.numpy.shapes.ranges import arange, linspace
 from tracer.numpy.shapes.where import nonzero, where
 from tracer.primitives.arrays.indexing.checked_indices import checked_indices
 from tracer.primitives.arrays.indexing.dimension_numbers import Bound
@@ -28,10 +26,10 @@ from tracer.trace.source import here
 
 @makes_new
 def ix_(*args: Any) -> tuple[Array, ...]:
-    """Vectors, each along an axis of its own: `x[ix_(rows, columns)]` takes their product.
+    """Return vectors reshaped to index a product: `x[ix_(rows, columns)]` is the submatrix of these rows and columns.
 
-    args: k vectors [n], [m], ..., or masks, which stand for the indices of what is true. Returns k arrays [n, 1, ...],
-    [1, m, ...], ..., of their dtypes. Raises ShapeError for other shapes.
+    args: k vectors [n], [m], ..., or masks, which are converted to indices. Returns k arrays [n, 1, ...], [1, m, ...],
+    ..., in their dtypes. Raises ShapeError for other shapes.
 
     >>> [v.shape for v in tnp.ix_([0, 1], [2, 3, 4])]
     [(2, 1), (1, 3)]
@@ -43,30 +41,8 @@ def ix_(*args: Any) -> tuple[Array, ...]:
     return tuple(reshape(v, [-1 if d == i else 1 for d in range(len(vectors))]) for i, v in enumerate(vectors))
 
 
-class _Slices:
-    """`s_[1:3, ...]` gives the index itself.
-
-    >>> tnp.arange(5)[tnp.s_[1:3]]
-    Array([1, 2], i64)
-    """
-
-    def __getitem__(self, item: Any) -> Any:
-        return item
-
-
-class _TupleOfSlices:
-    """`index_exp[1:3]` gives the index as a tuple.
-
-    >>> tnp.index_exp[1:3]
-    (slice(1, 3, None),)
-    """
-
-    def __getitem__(self, item: Any) -> Any:
-        return item if isinstance(item, tuple) else (item,)
-
-
 def _counted(part: slice) -> Array:
-    """The values of start:stop:step, or as many as an imaginary step says."""
+    """Return the values of start:stop:step; an imaginary step gives their number."""
     start = 0 if part.start is None else part.start
     if isinstance(part.step, complex):
         return linspace(start, part.stop, int(abs(part.step)))
@@ -74,9 +50,9 @@ def _counted(part: slice) -> Array:
 
 
 class _Grid:
-    """`mgrid[0:2, 0:3]` gives the coordinates of a grid as one array, `ogrid` as arrays that broadcast to it.
+    """Grids by slices: `mgrid[0:2, 0:3]` is one array of coordinates, `ogrid[0:2, 0:3]` arrays that broadcast to it.
 
-    An imaginary step counts the values, the last of which is the end.
+    An imaginary step gives the number of values, the last of which is the end.
 
     >>> tnp.mgrid[0:2, 0:3].shape, [x.shape for x in tnp.ogrid[0:2, 0:3]]
     ((2, 2, 3), [(2, 1), (1, 3)])
@@ -97,10 +73,10 @@ class _Grid:
 
 
 class _Joined:
-    """`r_[1:4, 0, x]` joins slices, numbers and arrays along the first axis, `c_` as columns.
+    """Joining by index: `r_[1:4, 0, x]` joins slices, numbers and arrays along the first axis, `c_` as columns.
 
-    A text in front says otherwise: `r_["1,2,0", x]` the axis, how many axes all get at least, and where their own are
-    among them; "r" and "c" make a row or a column of a vector.
+    Text in front changes that. `r_["1,2,0", x]` gives the axis, the minimal number of axes, and the position of an
+    array's own axes among them; "r" and "c" make a row or a column of a vector.
 
     >>> tnp.r_[1:4, 0, tnp.asarray([7, 8])]
     Array([1, 2, 3, 0, 7, 8], i64)
@@ -121,7 +97,7 @@ class _Joined:
             if directions not in ("r", "c"):
                 axis, ndmin, place = _directions(directions, self._directions)
         if any(isinstance(part, str) for part in parts):
-            raise ArgumentError(message(f"r_{here()}: directions as text come first, once", f"got {item}"))
+            raise ArgumentError(message(f"r_{here()}: directions as text come first, and only once", f"got {item}"))
         joined = concatenate([_at_least(p, ndmin, place) for p in parts], axis)
         if joined.ndim == 1 and directions in ("r", "c"):
             return joined[None, :] if directions == "r" else joined[:, None]
@@ -129,7 +105,7 @@ class _Joined:
 
 
 def _directions(text: str, usual: tuple[int, int, int]) -> tuple[int, int, int]:
-    """The axis to join along, how many axes all get, and where the axes of those of fewer begin."""
+    """Return the axis to join along, the minimal number of axes, and the position of own axes among them."""
     try:
         given = [int(number) for number in text.split(",")]
     except ValueError:
@@ -143,7 +119,7 @@ def _directions(text: str, usual: tuple[int, int, int]) -> tuple[int, int, int]:
 
 
 def _at_least(part: Any, ndmin: int, place: int) -> Array:
-    """A slice, a number or an array with axes of size 1 added, before those that it has unless `place` says where."""
+    """Return a slice, a number or an array with axes of size 1 added in front, or at `place`."""
     x = atleast_1d(_counted(part)) if isinstance(part, slice) else asarray(part)
     missing = max(ndmin, 1) - x.ndim
     if missing <= 0:
@@ -154,16 +130,16 @@ def _at_least(part: Any, ndmin: int, place: int) -> Array:
     return reshape(x, (*(1,) * before, *x.shape, *(1,) * (missing - before)))
 
 
-s_, index_exp = _Slices(), _TupleOfSlices()
+s_, index_exp = np.s_, np.index_exp
 mgrid, ogrid = _Grid(is_open=False), _Grid(is_open=True)
 r_, c_ = _Joined(), _Joined(axis=-1, ndmin=2, place=0)
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """The indices of the lower triangle of an n×m matrix, up to the k-th diagonal.
+    """Return the indices of the lower triangle of an n×m matrix, up to the k-th diagonal.
 
-    n, m: rows and columns, as many if m is None; k: 0 for the main diagonal, more above it. Returns two vectors of
-    int64, shape [count].
+    n, m: rows and columns, m by default n; k: 0 for the main diagonal, positive above it. Returns two vectors int64
+    [count].
 
     >>> tnp.tril_indices(2)
     (Array([0, 1, 1], i64), Array([0, 0, 1], i64))
@@ -172,10 +148,10 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """The indices of the upper triangle of an n×m matrix, from the k-th diagonal on.
+    """Return the indices of the upper triangle of an n×m matrix, from the k-th diagonal on.
 
-    n, m: rows and columns, as many if m is None; k: 0 for the main diagonal, more above it. Returns two vectors of
-    int64, shape [count].
+    n, m: rows and columns, m by default n; k: 0 for the main diagonal, positive above it. Returns two vectors int64
+    [count].
 
     >>> tnp.triu_indices(2)
     (Array([0, 0, 1], i64), Array([0, 1, 1], i64))
@@ -184,9 +160,9 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
 
 def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
-    """`tril_indices` for the shape of a matrix.
+    """Return `tril_indices` for the shape of a matrix.
 
-    arr: [r, c]; k: how far above the main diagonal. Returns rows and columns, int64 [n].
+    arr: [r, c]; k: 0 for the main diagonal, positive above it. Returns rows and columns, int64 [n].
 
     >>> tnp.tril_indices_from(tnp.zeros((2, 2)), -1)
     (Array([1], i64), Array([0], i64))
@@ -196,9 +172,9 @@ def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
 
 
 def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
-    """`triu_indices` for the shape of a matrix.
+    """Return `triu_indices` for the shape of a matrix.
 
-    arr: [r, c]; k: how far above the main diagonal. Returns rows and columns, int64 [n].
+    arr: [r, c]; k: 0 for the main diagonal, positive above it. Returns rows and columns, int64 [n].
 
     >>> tnp.triu_indices_from(tnp.zeros((2, 2)), 1)
     (Array([0], i64), Array([1], i64))
@@ -208,9 +184,9 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
 
 
 def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0, *, size: int | None = None) -> tuple[Array, ...]:
-    """The indices of the elements of an n×n matrix that a function such as `triu` keeps; `size` as in `nonzero`.
+    """Return the indices of the elements of an n×n matrix that a function such as `triu` keeps.
 
-    mask_func: called with a matrix [n, n] and `k`. Returns two vectors of int64, shape [count].
+    mask_func: called with a matrix [n, n] and `k`; size: as in `nonzero`. Returns two vectors int64 [count].
 
     >>> tnp.mask_indices(2, tnp.triu)
     (Array([0, 0, 1], i64), Array([0, 1, 1], i64))
@@ -236,37 +212,36 @@ def _matrix(name: str, arr: Any) -> Array:
 
 
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ...]:
-    """The coordinates of flat places in an array of a shape.
+    """Return the coordinates of flat indices in an array of a shape.
 
-    indices: integers [*s], negative ones counted from the end; shape: known while tracing; order: "C" counts along the
-    last axis first, "F" along the first. Returns int64 [*s] for each axis of the shape. Raises OutOfBoundsError, from
-    compiled code, too.
+    indices: integers [*s], negative ones counted from the end; shape: concrete; order: "C" for row-major order, "F" for
+    column-major. Returns int64 [*s] for each axis of the shape. Raises OutOfBoundsError, from compiled code, too.
 
     >>> tnp.unravel_index(5, (2, 3))
     (Array(1, i64), Array(2, i64))
     """
-    places = array_of("unravel_index", indices)
-    if not dtypes.is_integer(places.dtype):
-        raise DTypeError(message(f"unravel_index{here()} takes integers", f"got {places.type}"))
+    flat = array_of("unravel_index", indices)
+    if not dtypes.is_integer(flat.dtype):
+        raise DTypeError(message(f"unravel_index{here()} takes integers", f"got {flat.type}"))
     sizes = shape_argument("unravel_index", shape)
     total = math.prod(sizes)
-    places = places.astype(dtypes.I64)
-    places = _inside(where(places < 0, places + total, places), 0, total)
+    flat = flat.astype(dtypes.I64)
+    flat = _inside(where(flat < 0, flat + total, flat), 0, total)
     if order not in ("C", "F"):
         raise ArgumentError(message(f"unravel_index{here()}: order is 'C' or 'F'", f"got {order!r}"))
     coordinates = []
     for n in reversed(sizes) if order == "C" else sizes:
-        coordinates.append(places % n)
-        places = places // n
+        coordinates.append(flat % n)
+        flat = flat // n
     return tuple(reversed(coordinates) if order == "C" else coordinates)
 
 
 def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Array:
-    """The flat places of coordinates in an array of a shape.
+    """Return the flat indices of coordinates in an array of a shape.
 
-    multi_index: integers, one array for each axis of `dims`, which broadcast to [*s]. mode: "raise", "clip" or "wrap",
-    for all axes or for each. Returns int64 [*s]. "raise" raises OutOfBoundsError, from compiled code, too. order: "C"
-    counts along the last axis first, "F" along the first.
+    multi_index: integers, one array for each axis of `dims`, which broadcast to [*s]; mode: "raise", "clip" or "wrap",
+    for all axes or for each; order: "C" for row-major order, "F" for column-major. Returns int64 [*s]. "raise" raises
+    OutOfBoundsError, from compiled code too.
 
     >>> tnp.ravel_multi_index((1, 2), (2, 3))
     Array(5, i64)
@@ -277,7 +252,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     if not len(columns) == len(sizes) == len(modes):
         raise ShapeError(
             message(
-                f"ravel_multi_index{here()}: a coordinate and a mode for each axis",
+                f"ravel_multi_index{here()} takes a coordinate and a mode for each axis",
                 f"got {len(columns)} coordinates and mode={mode!r} for {shape.show(sizes)}",
             )
         )
@@ -294,14 +269,14 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
 
 
 def _coordinates(name: str, given: Any) -> Array:
-    places = array_of(name, given)
-    if places.size and not (dtypes.is_integer(places.dtype) or places.dtype == dtypes.BOOL):
+    found = array_of(name, given)
+    if found.size and not (dtypes.is_integer(found.dtype) or found.dtype == dtypes.BOOL):
         raise DTypeError(
-            message(f"{name}{here()} takes integers", f"got {places.type}", help="round and cast them, .astype(int)")
+            message(f"{name}{here()} takes integers", f"got {found.type}", help="round and cast them, .astype(int)")
         )
-    return places.astype(dtypes.I64)
+    return found.astype(dtypes.I64)
 
 
-def _inside(places: Array, axis: int, size: int, operation: str = "") -> Array:
-    """Places along an axis of a size, once it is known that they lie in it. operation: that takes coordinates."""
-    return checked_indices(places[..., None], asarray(True), (Bound(size - 1, axis, size, operation),))[..., 0]
+def _inside(indices: Array, axis: int, size: int, operation: str = "") -> Array:
+    """Return indices along an axis, checked to be in bounds. operation: for errors, if it takes coordinates."""
+    return checked_indices(indices[..., None], asarray(True), (Bound(size - 1, axis, size, operation),))[..., 0]

@@ -1,7 +1,4 @@
-"""`pad`: more elements at both ends of every axis."""
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+"""`pad`: additional elements at both ends of every axis."""
 
 from __future__ import annotations
 
@@ -15,9 +12,10 @@ from tracer.ir import dtypes
 from tracer.numpy.core.conversion import array_of, broadcast, cast
 from tracer.numpy.elementwise import rounding
 from tracer.numpy.reduce import reductions, statistics
-from tracer.numpy.shapes.creation import linspace
-from tracer.numpy.shapes.joining import concatenate, take_places
+from tracer.numpy.shapes.joining import concatenate
 from tracer.numpy.shapes.manipulation import moveaxis
+from tracer.numpy.shapes.ranges import linspace
+from tracer.numpy.shapes.repeating import take_slices
 from tracer.numpy.shapes.where import where
 from tracer.primitives.arrays import slice_pad_concatenate
 from tracer.primitives.arrays.slice_pad_concatenate import slice_in_dim
@@ -32,15 +30,16 @@ _FEW_RUNS = 8
 
 
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Array:
-    """More elements at both ends of every axis.
+    """Return the array with additional elements at both ends of every axis.
 
-    array: [*s]. Returns it longer along its axes, of its dtype.
+    array: [*s]. Returns it longer along its axes, in its dtype.
 
-    pad_width: how many: a number, a pair (before, after), or one pair for each axis.
-    mode: "constant" (constant_values=0), "edge" (the outermost again), "wrap" (from the other end), "reflect" and
+    pad_width: the numbers of elements: a number, a pair (before, after), or one pair for each axis.
+    mode: "constant" (constant_values=0), "edge" (the outermost repeated), "wrap" (from the other end), "reflect" and
     "symmetric" (mirrored about, or beside, the outermost), "linear_ramp" (end_values=0), "maximum", "minimum",
     "mean", "median" (stat_length: of how many elements), "empty" (zeros), or a function as for `np.pad`. With
-    reflect_type="odd" what is mirrored is taken from twice the outermost. ArgumentError for options of other modes.
+    reflect_type="odd" the mirrored elements are subtracted from twice the outermost. Raises ArgumentError for options
+    of other modes.
 
     >>> tnp.pad(tnp.asarray([1, 2]), (1, 2))
     Array([0, 1, 2, 0, 0], i64)
@@ -57,8 +56,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
         if not value.shape:
             return slice_pad_concatenate.pad(x, cast(value, x.dtype), [(before, after, 0) for before, after in widths])
         return _constant(x, widths, _pairs_of_values(value, x.ndim))
-    if mode in _PLACES:
-        return _by_places(x, widths, _PLACES[mode], odd=options.get("reflect_type", "even") == "odd")
+    if mode in _SOURCES:
+        return _by_sources(x, widths, _SOURCES[mode], odd=options.get("reflect_type", "even") == "odd")
     if mode == "linear_ramp":
         return _by_ends(x, widths, _ramps(_pairs_of_values(options.pop("end_values", 0), x.ndim)))
     lengths = options.pop("stat_length", None)
@@ -84,7 +83,7 @@ _OPTIONS: dict[str, frozenset[str]] = {
 
 
 def _pairs(name: str, given: Any, rank: int) -> Widths:
-    """A (before, after) pair of integers for each axis, as NumPy reads them."""
+    """Return a (before, after) pair of integers for each axis, read as in NumPy."""
     if isinstance(given, dict):
         pairs = [given.get(d, given.get(d - rank, 0)) for d in range(rank)]
         given = [(p, p) if isinstance(p, int) else p for p in pairs]
@@ -104,7 +103,7 @@ def _pairs(name: str, given: Any, rank: int) -> Widths:
         ) from None
     if any(type(n) is not int for pair in table for n in pair):
         raise ArgumentError(
-            message(f"pad{here()}: {name} holds integers", f"got {given}", help="cast what is whole, int(...)")
+            message(f"pad{here()}: {name} holds integers", f"got {given}", help="cast integral values with int(...)")
         )
     return [(before, after) for before, after in table]
 
@@ -123,37 +122,37 @@ def _constant(x: Array, widths: Widths, values: list[tuple[Array, Array]]) -> Ar
     return x
 
 
-# Elements from elsewhere along the axis
+# Elements copied from along the axis
 
 
-Place = tuple[Any, int]  # where an element comes from, and after how many elements the mirrored ones come again
+Source = tuple[Any, int]  # the index that an element is copied from, and the period of mirroring
 
 
-def _edge(place: Any, n: int) -> Place:
-    return np.clip(place, 0, n - 1), 0
+def _edge(index: Any, n: int) -> Source:
+    return np.clip(index, 0, n - 1), 0
 
 
-def _wrapped(place: Any, n: int) -> Place:
-    return place % n, 0
+def _wrapped(index: Any, n: int) -> Source:
+    return index % n, 0
 
 
-def _reflected(place: Any, n: int) -> Place:
+def _reflected(index: Any, n: int) -> Source:
     period = max(2 * n - 2, 1)
-    around = place % period
+    around = index % period
     return np.where(around < n, around, 2 * n - 2 - around), period
 
 
-def _symmetric(place: Any, n: int) -> Place:
-    around = place % (2 * n)
+def _symmetric(index: Any, n: int) -> Source:
+    around = index % (2 * n)
     return np.where(around < n, around, 2 * n - 1 - around), 2 * n
 
 
-_PLACES: dict[str, Callable[[Any, int], Place]] = {
+_SOURCES: dict[str, Callable[[Any, int], Source]] = {
     "edge": _edge, "wrap": _wrapped, "reflect": _reflected, "symmetric": _symmetric,
 }  # fmt: skip
 
 
-def _by_places(x: Array, widths: Widths, place: Callable[[Any, int], Place], *, odd: bool) -> Array:
+def _by_sources(x: Array, widths: Widths, index: Callable[[Any, int], Source], *, odd: bool) -> Array:
     for axis, (before, after) in enumerate(widths):
         n = x.shape[axis]
         if not before and not after:
@@ -161,20 +160,20 @@ def _by_places(x: Array, widths: Widths, place: Callable[[Any, int], Place], *, 
         if n == 0:
             raise _nothing_to_pad_with(x)
         at = np.arange(-before, n + after)
-        places, period = place(at, n)
-        padded = _taken(x, places.astype(np.int64), axis)
+        sources, period = index(at, n)
+        padded = _taken(x, sources.astype(np.int64), axis)
         x = _mirrored(x, padded, axis, at, period) if odd and n > 1 else padded
     return x
 
 
 def _mirrored(x: Array, padded: Array, axis: int, at: Any, period: int) -> Array:
-    """2 last - x beyond the last element, and so on: a period later what it was, plus 2 (last - first)."""
+    """Return the odd extension, 2 last - x beyond the last element, whose every period adds 2 (last - first)."""
     n, column = x.shape[axis], [1 if d != axis else -1 for d in range(x.ndim)]
     turns, turned = at // period, at % period >= n
     first, last = slice_in_dim(x, 0, 1, axis=axis), slice_in_dim(x, n - 1, n, axis=axis)
     for outermost, times in ((last, 2 * turns + 2 * turned), (first, -2 * turns)):
         factors = array_of("pad", times.astype(x.dtype).reshape(column))
-        term = where(times.reshape(column) != 0, outermost, 0) * factors  # 0 times infinity is none
+        term = where(times.reshape(column) != 0, outermost, 0) * factors  # avoids 0 times infinity
         padded = where(turned.reshape(column), term - padded, padded + term) if outermost is last else padded + term
     return padded
 
@@ -183,11 +182,11 @@ def _nothing_to_pad_with(x: Array) -> ShapeError:
     return ShapeError(message(f"pad{here()}: an axis without elements has nothing to pad with", f"got {x.type}"))
 
 
-def _taken(x: Array, places: np.ndarray[Any, Any], axis: int) -> Array:
-    """The elements at these places along an axis: slices side by side, where those are few."""
-    runs = _runs(places.tolist())
+def _taken(x: Array, sources: np.ndarray[Any, Any], axis: int) -> Array:
+    """Return the elements at concrete indices along an axis; few runs of indices are joined from slices."""
+    runs = _runs(sources.tolist())
     if len(runs) > _FEW_RUNS:
-        return take_places(x, array_of("pad", places), axis)
+        return take_slices(x, array_of("pad", sources), axis)
     parts = []
     for start, step, count in runs:
         if step == 0:
@@ -200,21 +199,21 @@ def _taken(x: Array, places: np.ndarray[Any, Any], axis: int) -> Array:
     return slice_pad_concatenate.concatenate(parts, axis)
 
 
-def _runs(places: list[int]) -> list[tuple[int, int, int]]:
-    """The places as runs (start, step, count) by steps of 1, -1 or 0."""
+def _runs(sources: list[int]) -> list[tuple[int, int, int]]:
+    """Return indices as runs (start, step, count) with steps of 1, -1 or 0."""
     runs: list[tuple[int, int, int]] = []
-    for place in places:
-        start, step, count = runs[-1] if runs else (place, 2, 0)
-        if count == 1 and -1 <= place - start <= 1:
-            runs[-1] = (start, place - start, 2)
-        elif count > 1 and place == start + step * count:
+    for index in sources:
+        start, step, count = runs[-1] if runs else (index, 2, 0)
+        if count == 1 and -1 <= index - start <= 1:
+            runs[-1] = (start, index - start, 2)
+        elif count > 1 and index == start + step * count:
             runs[-1] = (start, step, count + 1)
         else:
-            runs.append((place, 1, 1))
+            runs.append((index, 1, 1))
     return runs
 
 
-# New values at the ends
+# Computed elements
 
 
 def _by_ends(x: Array, widths: Widths, ends: Callable[[Array, int, int, int], tuple[Array, Array]]) -> Array:
@@ -253,7 +252,7 @@ def _statistics(
     def ends(x: Array, axis: int, before: int, after: int) -> tuple[Array, Array]:
         n = x.shape[axis]
         of = (n, n) if lengths is None else tuple(min(length, n) for length in lengths[axis])
-        given = cast(x, dtypes.F64) if averages and dtypes.is_integer(x.dtype) else x  # which holds those of 32 bits
+        given = cast(x, dtypes.F64) if averages and dtypes.is_integer(x.dtype) else x  # exact for 32 bits
         low = statistic(slice_in_dim(given, 0, of[0], axis=axis), axis, keepdims=True)
         high = statistic(slice_in_dim(given, n - of[1], n, axis=axis), axis, keepdims=True)
         if dtypes.is_integer(x.dtype):
@@ -268,6 +267,6 @@ def _widened(x: Array, axis: int, size: int) -> Array:
 
 
 def _by_function(x: Array, widths: Widths, function: Callable[..., Any], options: dict[str, Any]) -> Array:
-    """A function of vectors, as NumPy's, on values that are known: it writes into what it is given."""
+    """Pad by a function of vectors, as in `np.pad`, on concrete values: it writes into its argument."""
     values = np.pad(np.asarray(x), widths, function, **options)
     return array_of("pad", values)

@@ -1,7 +1,4 @@
-"""Polynomials by their coefficients, the highest power first."""
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+"""Polynomials as arrays of coefficients, the highest power first."""
 
 from __future__ import annotations
 
@@ -24,29 +21,28 @@ from tracer.trace.source import here
 
 
 def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
-    """The polynomial with coefficients p at every x, by Horner's rule.
+    """Return the polynomial with coefficients p at every x, by Horner's rule.
 
-    p: [n], the highest power first; x: [*s]; unroll: changes nothing. Returns [*s], in their common dtype.
+    p: [n], the highest power first; x: [*s]; unroll: ignored. Returns [*s], in the promoted dtype.
 
     >>> tnp.polyval([3, 0, 1], 5)
     Array(76, i64)
     """
     integer("polyval", "unroll", unroll)
-    coefficients, places = array_of("polyval", p), array_of("polyval", x)
+    coefficients, points = array_of("polyval", p), array_of("polyval", x)
     if not coefficients.ndim:
-        raise ShapeError(message(f"polyval{here()}: the coefficients lie along an axis", f"got {coefficients.type}"))
-    result = full_like(places, 0)
+        raise ShapeError(message(f"polyval{here()}: the coefficients need an axis", f"got {coefficients.type}"))
+    result = full_like(points, 0)
     for i in range(coefficients.shape[0]):
-        result = result * places + coefficients[i]
+        result = result * points + coefficients[i]
     return result if coefficients.weak_type else strong(result)
 
 
 @makes_new
 def polyadd(a1: Any, a2: Any) -> Array:
-    """The sum of two polynomials.
+    """Return the sum of two polynomials.
 
-    a1, a2: coefficients [m], [n], the highest power first. Returns [max(m, n)], in the dtype to which both are
-    promoted.
+    a1, a2: coefficients [m], [n], the highest power first. Returns [max(m, n)], in the promoted dtype.
 
     >>> tnp.polyadd([1, 2], [9, 5, 4])
     Array([9, 6, 6], i64)
@@ -57,10 +53,9 @@ def polyadd(a1: Any, a2: Any) -> Array:
 
 @makes_new
 def polysub(a1: Any, a2: Any) -> Array:
-    """The difference of two polynomials.
+    """Return the difference of two polynomials.
 
-    a1, a2: coefficients [m], [n], the highest power first. Returns [max(m, n)], in the dtype to which both are
-    promoted.
+    a1, a2: coefficients [m], [n], the highest power first. Returns [max(m, n)], in the promoted dtype.
 
     >>> tnp.polysub([2, 10, -2], [3, 10, -4])
     Array([-1,  0,  2], i64)
@@ -76,10 +71,10 @@ def _same_length(name: str, a1: Any, a2: Any) -> list[Array]:
 
 
 def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
-    """The product of two polynomials. Leading zeros are kept, for their number may depend on values.
+    """Return the product of two polynomials. Leading zeros are kept, because their number depends on values.
 
-    a1, a2: coefficients [m], [n], the highest power first; trim_leading_zeros: of both first, if they are known.
-    Returns [m + n - 1], in the dtype to which both are promoted.
+    a1, a2: coefficients [m], [n], the highest power first; trim_leading_zeros: trim both factors first, which must be
+    concrete. Returns [m + n - 1], in the promoted dtype.
 
     >>> tnp.polymul([1, 2, 3], [9, 5, 1])
     Array([ 9, 23, 38, 17,  3], i64)
@@ -92,10 +87,10 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
 
 
 def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
-    """The quotient of two polynomials, and the remainder, whose leading zeros are kept unless they are trimmed.
+    """Return the quotient and the remainder of two polynomials.
 
-    u, v: coefficients [m], [n], the highest power first; trim_leading_zeros: of the remainder, if it is known. Returns
-    floats or complex numbers [m - n + 1], at least [1], and [m].
+    u, v: coefficients [m], [n], the highest power first; trim_leading_zeros: trim the remainder, which must be
+    concrete. Returns floats or complex numbers [m - n + 1], at least [1], and [m].
 
     >>> tnp.polydiv([3.0, 5.0, 2.0], [2.0, 1.0])
     (Array([1.5 , 1.75], f64), Array([0.  , 0.  , 0.25], f64))
@@ -114,9 +109,9 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array,
 
 @makes_new
 def polyder(p: Any, m: int = 1) -> Array:
-    """The m-th derivative of a polynomial.
+    """Return the m-th derivative of a polynomial.
 
-    p: coefficients [n], the highest power first; m: at least 0. Returns [n - m], at least [0], of p's dtype, integers
+    p: coefficients [n], the highest power first; m: at least 0. Returns [n - m], at least [0], in p's dtype, integers
     in 64 bits. Raises ArgumentError for a negative m.
 
     >>> tnp.polyder([1.0, 1.0, 1.0])
@@ -131,7 +126,7 @@ def polyder(p: Any, m: int = 1) -> Array:
 
 @makes_new
 def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
-    """The m-th integral of a polynomial, with the constants k, zeros by default.
+    """Return the m-th integral of a polynomial, with integration constants k, by default zeros.
 
     p: coefficients [n], the highest power first; m: at least 0; k: a number, or [m]. Returns floats or complex numbers
     [n + m]. Raises ArgumentError for a negative m, ShapeError for another number of constants.
@@ -145,7 +140,9 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     (coefficients,) = promoted_inexact("polyint", atleast_1d(array_of("polyint", p)))
     given = array_of("polyint", 0 if k is None else k).reshape(-1)
     if 1 < given.size < count:
-        raise ShapeError(message(f"polyint{here()}: one constant, or one for each integration", f"got {given.type}"))
+        raise ShapeError(
+            message(f"polyint{here()} takes one constant, or one for each integration", f"got {given.type}")
+        )
     constants = broadcast(given[:count], (count,))
     for i in range(count):
         powers = np.arange(coefficients.shape[0], 0, -1)
@@ -161,7 +158,7 @@ def _order(name: str, m: Any) -> int:
 
 
 def poly(seq_of_zeros: Any) -> Array:
-    """The polynomial with given roots, its leading coefficient 1.
+    """Return the monic polynomial with the given roots.
 
     seq_of_zeros: the roots [n]. Returns floats or complex numbers [n + 1]. Raises ShapeError for a matrix.
 
@@ -171,7 +168,9 @@ def poly(seq_of_zeros: Any) -> Array:
     (roots,) = promoted_inexact("poly", atleast_1d(array_of("poly", seq_of_zeros)))
     if roots.ndim != 1:
         raise ShapeError(
-            message(f"poly{here()} takes the roots", f"got {roots.type}", help="of a matrix, its eigenvalues")
+            message(
+                f"poly{here()} takes a vector of roots", f"got {roots.type}", help="for a matrix, pass its eigenvalues"
+            )
         )
     if not roots.shape[0]:
         return full_like(roots, 1, shape=())
@@ -182,7 +181,7 @@ def poly(seq_of_zeros: Any) -> Array:
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
-    """The matrix of the powers of a vector, [n, N]: falling, or rising if `increasing`.
+    """Return the Vandermonde matrix of a vector, [n, N]: powers fall along a row, or rise if `increasing`.
 
     x: [n]; N: how many columns, n by default. Returns x's dtype. Raises ShapeError for other shapes.
 
@@ -209,10 +208,10 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
 
 @makes_new
 def trim_zeros(filt: Any, trim: Any = "fb", axis: int | tuple[int, ...] | None = None) -> Array:
-    """An array without the zeros at its front ("f"), its back ("b") or both, along some axes or all.
+    """Return an array without the zeros at its front ("f"), its back ("b") or both, along some axes or all.
 
-    filt: [*s]; trim: "f", "b" or "fb"; axis: one or several, by default all. Returns filt's dtype. Its values must be
-    known: the shape follows from them. Raises ArgumentError for another trim.
+    filt: [*s]; trim: "f", "b" or "fb"; axis: one or several, by default all. Returns filt's dtype. The values must be
+    concrete, because they decide the shape. Raises ArgumentError for another trim.
 
     >>> tnp.trim_zeros([0, 0, 1, 2, 0])
     Array([1, 2], i64)

@@ -1,7 +1,4 @@
-"""NumPy's functions that write to an array: it stands for its new values from then on, as by x[i] = v."""
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+"""NumPy's functions that write to an array, which is rebound to its new values, as by x[i] = v."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ from tracer.trace.source import here
 
 
 def written(name: str, target: Any, new: Array, inplace: bool) -> Array:
-    """The new values: as they are, or in place of those of `target`, an array that stands for them from then on."""
+    """Return the new values; if `inplace`, rebind `target` to them, or write them into a NumPy array."""
     if not inplace:
         return new
     if isinstance(target, Array):
@@ -47,7 +44,7 @@ def written(name: str, target: Any, new: Array, inplace: bool) -> Array:
             message(
                 f"{name}{here()}: a traced value cannot be written into a NumPy array",
                 f"got {new.type}",
-                help="use what the function returns, as x = x + y in place of x += y, or start from an array of ours",
+                help="use the function's result, x = x + y instead of x += y, or start from a tracer array",
             )
         )
     np.copyto(target, np.asarray(new), casting="unsafe")
@@ -55,10 +52,10 @@ def written(name: str, target: Any, new: Array, inplace: bool) -> Array:
 
 
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Array:
-    """NaN and infinities replaced: by 0 and the largest finite numbers, unless given.
+    """Return the array with NaN and infinities replaced: by 0 and the largest finite values, unless given.
 
-    nan, posinf, neginf: numbers, or arrays, traced ones too, that broadcast with x.
-    copy: whether the array stays as it is, or stands for the new values from then on, as by x[...] = v.
+    nan, posinf, neginf: numbers, or arrays that broadcast with x and may be traced; copy: False to rebind the array to
+    the new values, as by x[...] = v.
 
     >>> tnp.nan_to_num(tnp.asarray([tnp.nan, 1.0]))
     Array([0., 1.], f64)
@@ -73,10 +70,10 @@ _finite = replayed(finite, named=False)
 
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
-    """Write a value, or values over and over, to the main diagonal of an array of two axes or more.
+    """Write a value, or repeated values, to the main diagonal of an array of at least two axes.
 
-    a: [*s] of two axes, or of more that are equal; val: a number, or any shape, made flat; wrap: whether the diagonal
-    of a tall matrix starts again below. Returns a's shape and dtype. Raises ShapeError for other shapes.
+    a: [*s] of two axes, or of more of one size; val: a number, or any shape, flattened; wrap: restart the diagonal
+    below in a tall matrix. Returns a's shape and dtype. Raises ShapeError for other shapes.
 
     >>> tnp.fill_diagonal(tnp.zeros((2, 2)), 5.0, inplace=False)
     Array([[5., 0.],
@@ -84,46 +81,46 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
     """
     x = array_of("fill_diagonal", a)
     if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) != 1):
-        raise ShapeError(message(f"fill_diagonal{here()}: two axes, or more of one size", f"got {x.type}"))
+        raise ShapeError(message(f"fill_diagonal{here()} takes two axes, or more of one size", f"got {x.type}"))
     if x.ndim == 2:
         step = x.shape[1] + 1
         stop = x.size if wrap else x.shape[1] * x.shape[1]
     else:
         step, stop = 1 + int(np.cumprod(x.shape[:-1]).sum()), x.size
-    places = np.arange(0, min(stop, x.size), step)
+    indices = np.arange(0, min(stop, x.size), step)
     given = ravel(fitted("fill_diagonal", val, x.dtype))
     if not given.shape[0]:
         return written("fill_diagonal", a, x, inplace)
-    spread = take(given, np.arange(len(places)) % max(given.shape[0], 1))
-    return written("fill_diagonal", a, reshape(ravel(x).at[places].set(spread), x.shape), inplace)
+    spread = take(given, np.arange(len(indices)) % max(given.shape[0], 1))
+    return written("fill_diagonal", a, reshape(ravel(x).at[indices].set(spread), x.shape), inplace)
 
 
 def put(a: Any, ind: Any, v: Any, mode: Any = None, *, inplace: bool = True) -> Array:
-    """Write values, over and over, to flat places; `mode` as in `x.at[i].set`.
+    """Write values, repeated as needed, to flat indices; `mode` as in `x.at[i].set`.
 
-    a: [*s]; ind: integers of any shape; v: any shape, made flat. Returns a's shape and dtype. Raises OutOfBoundsError
-    for places beyond a.
+    a: [*s]; ind: integers of any shape; v: any shape, flattened. Returns a's shape and dtype. Raises OutOfBoundsError
+    for indices out of bounds.
 
     >>> tnp.put(tnp.asarray([1, 2, 3]), [0, 2], [-4, -5], inplace=False)
     Array([-4,  2, -5], i64)
     """
-    x, places = array_of("put", a), ravel(array_of("put", ind))
+    x, indices = array_of("put", a), ravel(array_of("put", ind))
     given = ravel(fitted("put", v, x.dtype))
     if not given.shape[0]:
         return written("put", a, x, inplace)
-    spread = take(given, np.arange(places.shape[0]) % given.shape[0])
-    if mode == "clip":  # as in `take`: negative places are before the first one, and do not count from the end
-        places = arithmetic.max(places, 0)
-    return written("put", a, reshape(ravel(x).at[places].set(spread, mode=mode), x.shape), inplace)
+    spread = take(given, np.arange(indices.shape[0]) % given.shape[0])
+    if mode == "clip":  # as in `take`: negative indices become 0
+        indices = arithmetic.max(indices, 0)
+    return written("put", a, reshape(ravel(x).at[indices].set(spread, mode=mode), x.shape), inplace)
 
 
 def _mask_of(name: str, x: Array, mask: Any) -> Array:
-    """A mask of as many elements as an array, in the array's shape."""
+    """Return a mask in the array's shape. Raises ShapeError for a mask of another size."""
     holds = truth(name, mask)
     if holds.size != x.size:
         raise ShapeError(
             message(
-                f"{name}{here()}: the mask has one element for each of the array",
+                f"{name}{here()}: the mask must have as many elements as the array",
                 f"got {holds.type} for {x.type}",
                 help="broadcast_to(mask, x.shape)",
             )
@@ -132,9 +129,9 @@ def _mask_of(name: str, x: Array, mask: Any) -> Array:
 
 
 def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
-    """Write values, over and over, where a mask holds, in row-major order.
+    """Write values, repeated as needed, where a mask is true, in row-major order.
 
-    arr, mask: [*s]; vals: any shape, made flat, one value at least. Returns arr's shape and dtype. Raises ShapeError
+    arr, mask: [*s]; vals: any shape, flattened, at least one value. Returns arr's shape and dtype. Raises ShapeError
     for no values, and for a mask of another size.
 
     >>> tnp.place(tnp.asarray([1, 2, 3]), [True, False, True], [8, 9], inplace=False)
@@ -147,14 +144,14 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
         known = concrete_value(holds)
         if known is not None and not known.any():
             return written("place", arr, x, inplace)
-        raise ShapeError(message(f"place{here()}: one value at least"))
+        raise ShapeError(message(f"place{here()} takes at least one value"))
     number = holds.cumsum() - 1
     spread = reshape(take(given, number % given.shape[0]), x.shape)
     return written("place", arr, where_(reshape(holds, x.shape), spread, x), inplace)
 
 
 def putmask(a: Any, mask: Any, values: Any, *, inplace: bool = True) -> Array:
-    """Write, where a mask holds, the values at the same flat places of `values`, which is repeated to the size of `a`.
+    """Write, where a mask is true, the values at the same flat indices of `values`, which is repeated to a's size.
 
     a, mask: [*s]; values: any shape. Returns a's shape and dtype. Raises ShapeError for a mask of another size.
 
@@ -175,9 +172,8 @@ def put_along_axis(
 ) -> Array:
     """Write values where `take_along_axis` would read.
 
-    arr: [*s]; indices: integers, of as many axes; values: what broadcasts to their shape; axis: None for the array made
-    flat; mode: as in `x.at[i].set`. Returns arr's shape and dtype. Raises ShapeError for indices of another number of
-    axes.
+    arr: [*s]; indices: integers, of as many axes; values: of a shape that broadcasts to theirs; axis: None to flatten;
+    mode: as in `x.at[i].set`. Returns arr's shape and dtype. Raises ShapeError for indices of another number of axes.
 
     >>> tnp.put_along_axis(tnp.asarray([[1, 2], [3, 4]]), tnp.asarray([[1], [0]]), 0, axis=1, inplace=False)
     Array([[1, 0],
@@ -189,10 +185,10 @@ def put_along_axis(
 
 
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> Array:
-    """Write the values of `src`, broadcast, everywhere or where a mask holds. Returns what the array stands for now.
+    """Write the values of `src`, broadcast, everywhere or where a mask is true. Returns the rebound array.
 
     dst: [*s]; src: any shape that broadcasts to it; where: bools, likewise. Returns dst's shape and dtype. Raises
-    DTypeError where `casting` does not allow the dtype of `src` to become that of `dst`.
+    DTypeError if `casting` forbids the cast from src's dtype to dst's.
 
     >>> x = tnp.zeros(3); _ = tnp.copyto(x, [1.0, 2.0, 3.0], where=[True, False, True]); x
     Array([1., 0., 3.], f64)

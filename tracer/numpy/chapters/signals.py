@@ -1,7 +1,4 @@
-"""Vectors as samples of functions: convolution, interpolation, differences and integrals."""
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+"""Convolution, interpolation, differences, integration and phase unwrapping of sampled functions."""
 
 from __future__ import annotations
 
@@ -35,11 +32,10 @@ from tracer.trace.source import here
 
 
 def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None) -> Array:
-    """The convolution of two vectors: out[k] = sum over i of a[i] v[k - i].
+    """Return the convolution of two vectors: out[k] = sum over i of a[i] v[k - i].
 
-    a: [n]; v: [m]; mode: "full" (n + m - 1 values), "same" (as many as the longer vector has, from the middle), "valid"
-    (only where both overlap wholly). Returns the dtype to which both are promoted. Raises ShapeError for other shapes
-    and empty vectors.
+    a: [n]; v: [m]; mode: "full" (n + m - 1 values), "same" (the middle, as many as the longer vector has), "valid"
+    (only full overlaps). Returns the promoted dtype. Raises ShapeError for other shapes and empty vectors.
 
     >>> tnp.convolve([1, 2, 3], [0, 1, 2])
     Array([0, 1, 4, 7, 6], i64)
@@ -49,7 +45,7 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None) -> Ar
 
 @partial(replayed, named=False)
 def _turned(a: Any, v: Any) -> Array:
-    """The shorter vector of a convolution from its end to its start: apart, or compiled code would add in its order."""
+    """Return the shorter vector reversed. Separate from `_slid_over`, because fused code would add in another order."""
     x, y = _vectors("convolve", atleast_1d(a), atleast_1d(v))
     return flip(x if y.shape[0] > x.shape[0] else y)
 
@@ -61,9 +57,10 @@ def _slid_over(a: Any, v: Any, turned: Array, mode: str, precision: Any) -> Arra
 
 
 def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None) -> Array:
-    """The cross-correlation of two vectors: out[k] = sum over n of a[n + k] conj(v[n]); `mode` as in `convolve`.
+    """Return the cross-correlation of two vectors: out[k] = sum over n of a[n + k] conj(v[n]).
 
-    a: [n]; v: [m]. Returns the dtype to which both are promoted. Raises ShapeError for other shapes and empty vectors.
+    a: [n]; v: [m]; mode: as in `convolve`. Returns the promoted dtype. Raises ShapeError for other shapes and empty
+    vectors.
 
     >>> tnp.correlate([1, 2, 3], [0, 1, 2], "same")
     Array([5, 8, 3], i64)
@@ -85,44 +82,44 @@ def _vectors(name: str, a: Any, v: Any) -> list[Array]:
 
 
 def _slid(name: str, x: Array, y: Array, mode: Any, precision: Any) -> Array:
-    """The products of y, the shorter one, with every stretch of x."""
+    """Return the products of y, the shorter vector, with every window of x."""
     m = y.shape[0]
     widths = {"full": (m - 1, m - 1), "same": (m // 2, (m - 1) // 2), "valid": (0, 0)}
     if not isinstance(mode, str) or mode not in widths:
         raise ArgumentError(message(f'{name}{here()}: mode is "full", "same" or "valid"', f"got {mode!r}"))
-    places = x.shape[0] - m + 1
-    if mode == "valid" and places <= min(_FEW, m // 3) and dtypes.is_inexact(x.dtype):
-        return concatenate([dot(x[k : k + m], y, precision=precision)[None] for k in range(places)], 0)
+    count = x.shape[0] - m + 1
+    if mode == "valid" and count <= min(_FEW, m // 3) and dtypes.is_inexact(x.dtype):
+        return concatenate([dot(x[k : k + m], y, precision=precision)[None] for k in range(count)], 0)
     return conv_general_dilated(x[None, None], y[None, None], (1,), [widths[mode]], precision=precision)[0, 0]
 
 
-_FEW = 16  # places, at each of which a product is taken: the derivative of a convolution would mostly add zeros
+_FEW = 16  # positions up to which products are taken one by one: a convolution's derivative would mostly add zeros
 
 
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
-    """The piecewise linear function through the points (xp, fp) at x; xp must ascend.
+    """Return the piecewise linear function through the points (xp, fp) at x; xp must ascend.
 
-    x: real [*s]; xp: real [n]; fp: real or complex [n]. left, right: the values outside, those at the ends by default.
-    period: of x, with which xp need not ascend. Returns floats or complex numbers [*s]. Raises DTypeError for complex
-    x, ShapeError where xp and fp differ in size, ArgumentError for a period of 0.
+    x: real [*s]; xp: real [n]; fp: real or complex [n]. left, right: the values outside, by default those at the ends.
+    period: of x; with it xp need not ascend. Returns floats or complex numbers [*s]. Raises DTypeError for complex x,
+    ShapeError if xp and fp differ in size, ArgumentError for a period of 0.
 
     >>> tnp.interp(2.5, [1.0, 2.0, 3.0], [3.0, 2.0, 0.0])
     Array(1., f64)
     """
-    places = unified("interp", [asarray(x), asarray(xp)])
-    at, points = unified("interp", [promoted_inexact("interp", v)[0] for v in places])
+    given = unified("interp", [asarray(x), asarray(xp)])
+    at, points = unified("interp", [promoted_inexact("interp", v)[0] for v in given])
     values = inexact_beside("interp", asarray(fp), at, points)
     if dtypes.is_complex(at.dtype):
         raise DTypeError(
-            message(f"interp{here()}: x and xp are real, on a line", f"got {at.type}", help="interpolate in x.real")
+            message(f"interp{here()}: x and xp must be real", f"got {at.type}", help="interpolate in x.real")
         )
     if points.ndim != 1 or values.shape != points.shape or not points.shape[0]:
         raise ShapeError(
-            message(f"interp{here()}: xp and fp are vectors of one size", f"got {points.type} and {values.type}")
+            message(f"interp{here()}: xp and fp must be vectors of one size", f"got {points.type} and {values.type}")
         )
     if period is not None:
         if not isinstance(period, Array) and period == 0:
-            raise ArgumentError(message(f"interp{here()}: the period is a number other than 0", f"got {period}"))
+            raise ArgumentError(message(f"interp{here()}: the period must not be 0", f"got {period}"))
         points, at = points % period, at % period
         order = points.argsort()
         points, values = points[order], values[order]
@@ -132,7 +129,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     right_one = searchsorted(points, at, side="right").clip(1, max(n - 1, 1))
     low, high = right_one - 1, (right_one if n > 1 else right_one - 1)
     width = points[high] - points[low]
-    # Of equal points the last one counts: in the middle they are not met, at the end the second one is.
+    # Of equal points the last one wins.
     share = where(width == 0, 1.0, (at - points[low]) / where(width == 0, 1.0, width))
     result = _between(values[low], values[high], share, at == points[high])
     if period is None:
@@ -142,7 +139,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 
 
 def _between(low: Array, high: Array, share: Array, at_high: Array) -> Array:
-    """From one value to the next by a share, exact at both ends, and finite there whatever the other value is."""
+    """Interpolate from `low` to `high`: exact at both ends, and finite there even if the other end is not."""
     rise = high - low
     upward, downward = low + share * rise, high + (share - 1) * rise
     line = where(at_high | (upward != upward), downward, upward)
@@ -151,25 +148,28 @@ def _between(low: Array, high: Array, share: Array, at_high: Array) -> Array:
 
 
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    """Central differences along axes, one-sided at the ends: an array for one axis, a list for several.
+    """Return central differences along axes, one-sided at the ends: an array for one axis, a list for several.
 
     f: [*s]; varargs: the spacing: a number, or the coordinates as a vector [n]; one for all axes, or one for each.
-    axis: one or several, by default all; edge_order: 1 or 2, of the error at the ends. Returns floats or complex
-    numbers [*s], for each axis. Raises ShapeError for axes shorter than edge_order + 1, ArgumentError for another
-    number of spacings.
+    axis: one or several, by default all; edge_order: 1 or 2, the order of the error at the ends. Returns floats or
+    complex numbers [*s], for each axis. Raises ShapeError for axes shorter than edge_order + 1, ArgumentError for
+    another number of spacings.
 
     >>> tnp.gradient(tnp.asarray([1.0, 2.0, 4.0, 7.0]))
     Array([1. , 1.5, 2.5, 3. ], f64)
     """
-    places = [at if isinstance(at, int | float) else array_of("gradient", at) for at in varargs]
-    values = inexact_beside("gradient", asarray(f), *places)
+    points = [at if isinstance(at, int | float) else array_of("gradient", at) for at in varargs]
+    values = inexact_beside("gradient", asarray(f), *points)
     axes = tuple(range(values.ndim)) if axis is None else tuple(axis) if isinstance(axis, list | tuple) else (axis,)
     axes = tuple(axis_of("gradient", a, values.ndim) for a in axes)
-    for_all = len(places) == 1 and not getattr(places[0], "shape", ())
-    spacings = places * len(axes) if for_all else places or [1.0] * len(axes)
+    for_all = len(points) == 1 and not getattr(points[0], "shape", ())
+    spacings = points * len(axes) if for_all else points or [1.0] * len(axes)
     if len(spacings) != len(axes) or edge_order not in (1, 2):
         raise ArgumentError(
-            message(f"gradient{here()}: one spacing, or one for each axis; edge_order 1 or 2", f"got {len(varargs)}")
+            message(
+                f"gradient{here()} takes one spacing, or one for each axis, and edge_order 1 or 2",
+                f"got {len(varargs)}",
+            )
         )
     results = [_slope(values, h, a, edge_order) for h, a in zip(spacings, axes, strict=True)]
     return results[0] if len(results) == 1 else results
@@ -181,7 +181,9 @@ def _slope(values: Array, spacing: Any, axis: int, edge_order: int) -> Array:
         raise ShapeError(message(f"gradient{here()}: an axis needs {edge_order + 1} elements", f"got {values.type}"))
     shape = getattr(spacing, "shape", ())
     if shape not in ((), (n,)):
-        raise ShapeError(message(f"gradient{here()}: coordinates are as many as the axis has", f"got {spacing.type}"))
+        raise ShapeError(
+            message(f"gradient{here()}: an axis needs as many coordinates as elements", f"got {spacing.type}")
+        )
     steps = diff(spacing).reshape(*[n - 1 if d == axis else 1 for d in range(values.ndim)]) if shape else spacing
 
     def part(x: Any, start: int, stop: int) -> Any:
@@ -202,27 +204,27 @@ def _slope(values: Array, spacing: Any, axis: int, edge_order: int) -> Array:
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
-    """The integral along an axis by the trapezoidal rule; x: the coordinates, or dx: their spacing.
+    """Return the integral along an axis by the trapezoidal rule.
 
-    y: [*s]; x: [n], or what broadcasts with y; axis: by default the last. Returns floats or complex numbers [*s minus
-    axis].
+    y: [*s]; x: the coordinates, [n] or a shape that broadcasts with y; dx: their spacing, if x is None; axis: by
+    default the last. Returns floats or complex numbers [*s minus axis].
 
     >>> tnp.trapezoid([1.0, 2.0, 3.0])
     Array(4., f64)
     """
-    places = () if x is None else (asarray(x),)
-    values = moveaxis(inexact_beside("trapezoid", asarray(y), *places), axis, -1)
+    points = () if x is None else (asarray(x),)
+    values = moveaxis(inexact_beside("trapezoid", asarray(y), *points), axis, -1)
     width: Any = dx if isinstance(dx, int | float) else array_of("trapezoid", dx)
-    for at in places:
+    for at in points:
         width = diff(at if at.ndim == 1 else moveaxis(at, axis, -1))
     return sum(width * (values[..., 1:] + values[..., :-1]) / 2.0, -1)
 
 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
-    """The differences of neighbours in the array made flat, with values put before and behind them. No bools.
+    """Return the differences of neighbours in the flattened array, with values prepended and appended.
 
-    ary: any shape, n elements; to_end, to_begin: any shapes, made flat. Returns [n - 1] and what was put on, of ary's
-    dtype. Raises DTypeError for values that do not fit in that.
+    ary: any shape, n elements, not bools; to_end, to_begin: any shapes, flattened. Returns [n - 1] and the added
+    values, in ary's dtype. Raises DTypeError for values that cannot be cast to it.
 
     >>> tnp.ediff1d([1, 2, 4, 7])
     Array([1, 2, 3], i64)
@@ -231,7 +233,9 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     parts = [part if part is None else ravel(array_of("ediff1d", part)) for part in (to_begin, to_end)]
     for part in parts:
         if part is not None and not can_cast(part.dtype, x.dtype, "same_kind"):
-            raise DTypeError(message(f"ediff1d{here()}: {part.dtype} does not fit among differences of {x.dtype}"))
+            raise DTypeError(
+                message(f"ediff1d{here()}: {part.dtype} cannot be cast to the differences' dtype {x.dtype}")
+            )
     joined = [part.astype(x.dtype) if part is not None else None for part in parts]
     differences = subtract(x[1:], x[:-1])
     return concatenate([p for p in (joined[0], differences, joined[1]) if p is not None])
@@ -239,10 +243,10 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
 
 @makes_new
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * np.pi) -> Array:
-    """Angles without jumps: multiples of the period are added where neighbours differ by more than half of it.
+    """Return angles without jumps: multiples of the period are added where neighbours differ by more than half of it.
 
-    p: [*s]; axis: by default the last; discont: the least jump that counts, by default half the period; period: 2π by
-    default. Returns floats [*s], of the default dtype for integers unless the period is an integer, too.
+    p: [*s]; axis: by default the last; discont: the smallest jump to remove, by default half the period; period: by
+    default 2π. Returns floats [*s]; integers give the default float, unless the period is an integer too.
 
     >>> tnp.unwrap([0.0, 3.0, 6.0, 0.0])
     Array([0.        , 3.        , 6.        , 6.28318531], f64)
@@ -260,6 +264,3 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * n
     first = moveaxis(x, axis, 0)[:1]
     rest = moveaxis(x, axis, 0)[1:] + moveaxis(cumsum(correction, axis), axis, 0)
     return moveaxis(concatenate([first, rest]), 0, axis)
-
-
-# Windows

@@ -1,6 +1,6 @@
-"""What NumPy's functions take beside their operands: `out=` of all, `where=`, `dtype=` and `casting=` of ufuncs.
+"""NumPy's keywords beside operands: `out=` of all functions, `where=`, `dtype=` and `casting=` of ufuncs.
 
-An `out=` that is an array of ours stands for the result from then on, as by `x[...] = v`; NumPy's is written to.
+An Array as `out=` is rebound to the result, as by `x[...] = v`; a NumPy array is written to.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tracer.trace.source import here
 
 
 def called(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """A function of ours with the options of NumPy's of the name. What that has not is left to ours to refuse."""
+    """Call a function with the options of NumPy's function of that name. Unknown options are left for it to refuse."""
     theirs, options = getattr(np, name, None), dict(kwargs)
     place = ufunc_keywords.place_of_out(name)
     if len(args) > place and (outs := _outs(theirs, args[place:])) and "out" not in options:
@@ -58,7 +58,7 @@ _CHOICES = {
 
 
 def _outs(theirs: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments from the place of `out` on that are for results: arrays, or None where there is nothing else."""
+    """Return the arguments at the position of `out` that are outputs: arrays, or None where nothing else follows."""
     outs = given[: theirs.nout if isinstance(theirs, np.ufunc) else 1]
     meant = all(x is None or isinstance(x, Array | np.ndarray) for x in outs)
     return outs if meant and (len(given) == len(outs) or outs[0] is not None) else ()
@@ -71,7 +71,7 @@ def _check_choice(name: str, keyword: str, given: Any, allowed: tuple[Any, ...])
 
 
 def handed_on(function: Callable[..., Any], args: Any, options: Mapping[str, Any]) -> Any:
-    """The call of what the user called: an error that ends in this line is about its arguments."""
+    """Call the user's function. Errors whose traceback ends in this line are about its arguments."""
     return function(*args, **options)
 
 
@@ -102,7 +102,7 @@ def _ufunc(theirs: np.ufunc, function: Callable[..., Any], args: tuple[Any, ...]
 
 
 def cast_operands(ufunc: np.ufunc, operands: tuple[Any, ...], dtype: Any, casting: str | None) -> tuple[Any, ...]:
-    """The operands in the dtype that was asked for. Raises DTypeError where `casting` does not allow that."""
+    """Return the operands cast to the requested dtype. Raises DTypeError if `casting` forbids a cast."""
     if (dtype is None and casting is None) or (dtype is not None and _is_predicate(ufunc, dtype)):
         return operands
     name = ufunc.__name__
@@ -115,22 +115,22 @@ def cast_operands(ufunc: np.ufunc, operands: tuple[Any, ...], dtype: Any, castin
 
 
 def _cast_operand(name: str, wanted: DType, given: Any, x: Array) -> Array:
-    """An operand in a dtype, which a Python integer has to fit in."""
+    """Cast an operand. Raises DTypeError for a Python integer out of range."""
     if type(given) is int and is_integer(wanted):
         return array_of(name, literal(name, given, wanted).value)
     return cast(x, wanted)
 
 
 def _is_predicate(ufunc: np.ufunc, dtype: Any) -> bool:
-    """Whether the dtype is bool, and that of the results alone."""
+    """Return whether `dtype` is bool and only the ufunc's result has that dtype."""
     kinds = [types for types in ufunc.types if "O" not in types]
     return all(types.endswith("->?") for types in kinds) and dtype_of_argument(ufunc.__name__, dtype) == dtypes.BOOL
 
 
 def masked(ufunc: np.ufunc, operands: tuple[Any, ...], where: Any) -> tuple[Any, ...]:
-    """The operands, with numbers that every ufunc and its slope is finite at where `where` does not hold.
+    """Replace operands where `where` is False by a value at which every ufunc and its derivative are finite.
 
-    What is computed there is not used, but its derivative would be 0 times infinity, NaN, for divisions by zero.
+    Results there are not used, but their derivative would be 0 times infinity, NaN, as for divisions by zero.
     """
     if where is True:
         return operands
@@ -139,9 +139,10 @@ def masked(ufunc: np.ufunc, operands: tuple[Any, ...], where: Any) -> tuple[Any,
 
 
 def put(name: str, result: Any, target: Any, where: Any, casting: str | None = None, *, grows: bool = True) -> Any:
-    """The result, merged with `target` where `where` does not hold, and written to it; returns the target.
+    """Write the result to `target`, which keeps its values where `where` is False. Returns the target.
 
-    Without a target, 0 where `where` does not hold. grows: whether the result is spread over a target of more elements.
+    Without a target, the result is 0 where `where` is False. grows: whether the result may broadcast to a larger
+    target.
     """
     value = array_of(name, result)
     if target is None:
@@ -153,12 +154,12 @@ def put(name: str, result: Any, target: Any, where: Any, casting: str | None = N
     if not value.weak_type and not can_cast(value.dtype, native(target.dtype), casting or "same_kind"):
         raise DTypeError(
             message(
-                f"{name}{here()}: the result does not fit in out=",
+                f"{name}{here()}: the result cannot be cast to out=",
                 f"got {value.type} for an array of {target.dtype}",
                 help="give out= another dtype, or leave it out and cast the result",
             )
         )
-    if where is not True:  # in the target's dtype, which may hold more than that of the result
+    if where is not True:  # in the target's dtype, which may be wider than the result's
         held = array_of(name, target)
         value = where_(where, cast(value, held.dtype), held)
     if grows and value.shape != target.shape and _spreads(value.shape, target.shape):

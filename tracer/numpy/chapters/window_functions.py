@@ -1,7 +1,4 @@
-"""Windows, by which samples are weighed, and the Bessel function of Kaiser's."""
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+"""Window functions, which weight samples, and the Bessel function i0."""
 
 from __future__ import annotations
 
@@ -15,13 +12,14 @@ from tracer.numpy.chapters.bessel import bessel_i
 from tracer.numpy.core.conversion import array_of
 from tracer.numpy.elementwise.powers import sqrt
 from tracer.numpy.elementwise.transcendental import cos
-from tracer.numpy.shapes.creation import arange, full_like
+from tracer.numpy.shapes.creation import full_like
+from tracer.numpy.shapes.ranges import arange
 from tracer.trace.array import Array
 from tracer.trace.source import here
 
 
 def _count(name: str, M: Any) -> int:
-    """How many values a window has; lengths are often computed, so 4.0 is 4."""
+    """Return the number of values of a window. Integral floats such as 4.0 are accepted."""
     if isinstance(M, float | np.floating) and float(M).is_integer():
         return int(M)
     try:
@@ -29,7 +27,7 @@ def _count(name: str, M: Any) -> int:
     except TypeError as error:
         if isinstance(error, TracerError):
             raise
-        raise ArgumentError(message(f"{name}{here()}: a whole number of values", f"got {M!r}")) from None
+        raise ArgumentError(message(f"{name}{here()} takes an integral number of values", f"got {M!r}")) from None
 
 
 def _angles(name: str, M: Any) -> tuple[int, Array]:
@@ -38,7 +36,7 @@ def _angles(name: str, M: Any) -> tuple[int, Array]:
 
 
 def hanning(M: int) -> Array:
-    """The Hann window of M values: a raised cosine that ends in 0.
+    """Return the Hann window of M values: a raised cosine that ends in 0.
 
     M: a Python integer. Returns floats [M].
 
@@ -50,7 +48,7 @@ def hanning(M: int) -> Array:
 
 
 def hamming(M: int) -> Array:
-    """The Hamming window of M values: a raised cosine that ends in 0.08.
+    """Return the Hamming window of M values: a raised cosine that ends in 0.08.
 
     M: a Python integer. Returns floats [M].
 
@@ -62,7 +60,7 @@ def hamming(M: int) -> Array:
 
 
 def blackman(M: int) -> Array:
-    """The Blackman window of M values.
+    """Return the Blackman window of M values.
 
     M: a Python integer. Returns floats [M].
 
@@ -74,7 +72,7 @@ def blackman(M: int) -> Array:
 
 
 def bartlett(M: int) -> Array:
-    """The Bartlett window of M values: a triangle that ends in 0.
+    """Return the Bartlett window of M values: a triangle that ends in 0.
 
     M: a Python integer. Returns floats [M].
 
@@ -86,9 +84,9 @@ def bartlett(M: int) -> Array:
 
 
 def kaiser(M: int, beta: Any) -> Array:
-    """The Kaiser window of M values: i0(beta sqrt(1 - t^2)) / i0(beta), for t from -1 to 1.
+    """Return the Kaiser window of M values: i0(beta sqrt(1 - t^2)) / i0(beta), for t from -1 to 1.
 
-    M: known while tracing; beta: a number, may be traced. Returns floats [M].
+    M: a concrete integer; beta: a number, which may be traced. Returns floats [M].
 
     >>> tnp.kaiser(3, 2.0).round(6)
     Array([0.438676, 1.      , 0.438676], f64)
@@ -102,9 +100,9 @@ def kaiser(M: int, beta: Any) -> Array:
 
 
 def i0(x: Any) -> Array:
-    """The modified Bessel function of the first kind and order 0, of real numbers. DTypeError for complex ones.
+    """Return the modified Bessel function of the first kind and order 0. Raises DTypeError for complex numbers.
 
-    x: [*s]; integers are cast to floats. Returns floats [*s].
+    x: real [*s]; integers are cast to floats. Returns floats [*s].
 
     >>> tnp.i0(tnp.asarray([0.0, 1.0]))
     Array([1.        , 1.26606588], f64)

@@ -1,4 +1,4 @@
-"""Mathematical constants, as Python floats: they are weak in promotion. And `newaxis`."""
+"""Mathematical constants as Python floats, which are weak in promotion, and `newaxis`."""
 
 from __future__ import annotations
 

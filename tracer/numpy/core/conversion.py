@@ -1,4 +1,4 @@
-"""From what users pass to arrays: numbers, NumPy arrays, nested lists of any of them, objects with `__array__`."""
+"""Conversion of arguments to arrays: Python scalars, NumPy arrays, nested lists, objects with `__array__`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PLAIN = frozenset((np.ndarray, bool, int, float, complex))
 
 
 def array_of(name: str, x: Any, *, copy: bool = True) -> Array:
-    """An argument as an array. Python numbers become weak; lists are stacked; NumPy arrays are copied if `copy`."""
+    """Return an argument as an array. Python scalars become weak, lists are stacked, NumPy arrays copied if `copy`."""
     if isinstance(x, Array):
         return x
     if type(x) in _PLAIN:
@@ -44,8 +44,8 @@ def array_of(name: str, x: Any, *, copy: bool = True) -> Array:
 
 
 def _nested(name: str, x: Sequence[Any]) -> Array:
-    """A list or tuple as an array: one constant if it holds no array of ours, else a stack of its elements."""
-    if _FLOATS.issuperset(map(type, x)):  # the most frequent by far
+    """Return a list or tuple as an array: one constant if it holds no Array, else a stack of its elements."""
+    if _FLOATS.issuperset(map(type, x)):  # the most frequent case
         return concrete(np.array(x, config.default_float))
     if _holds_array(x):
         elements = unified(name, [array_of(name, element) for element in x])
@@ -69,9 +69,9 @@ def _nested(name: str, x: Sequence[Any]) -> Array:
     if value.dtype == np.object_:
         raise ArgumentError(
             message(
-                f"{name}{here()}: the list holds what is no number",
+                f"{name}{here()}: the list holds something other than numbers",
                 f"got {found}",
-                help="lists hold numbers and arrays, nested to one depth; NaN may stand for what is missing",
+                help="lists hold numbers and arrays, nested to one depth; NaN may stand for missing values",
             )
         )
     return as_array(value, name, copy=False)
@@ -115,7 +115,7 @@ def _ragged(name: str, x: Sequence[Any]) -> ShapeError:
 
 
 def shape_argument(name: str, shape: Any) -> tuple[int, ...]:
-    """A shape as a tuple of Python ints. TracerIntegerError for traced sizes, ShapeError for negative ones."""
+    """Return a shape as a tuple of ints. Raises TracerIntegerError for traced sizes, ShapeError for negative ones."""
     sizes = sizes_argument(name, shape)
     if any(n < 0 for n in sizes):
         raise ShapeError(message(f"{name}{here()}: sizes must not be negative", f"got {sizes}"))
@@ -123,7 +123,7 @@ def shape_argument(name: str, shape: Any) -> tuple[int, ...]:
 
 
 def sizes_argument(name: str, shape: Any) -> tuple[int, ...]:
-    """As `shape_argument`, with negative ones: an integer, a sequence of them, or an array of at most one axis."""
+    """Return an integer, a sequence of integers, or an array of at most one axis as a tuple of ints."""
     known = concrete_value(shape) if isinstance(shape, Array) else None
     given = shape if known is None else known
     several = given.ndim == 1 if isinstance(given, np.ndarray | Array) else isinstance(given, Sequence)
@@ -151,7 +151,7 @@ def sizes_argument(name: str, shape: Any) -> tuple[int, ...]:
 
 
 def dtype_of_argument(name: str, dtype: Any) -> DType:
-    """A dtype argument: whatever NumPy understands, `float` and `complex` meaning the default ones."""
+    """Return a dtype argument as a dtype; `float` and `complex` are the default ones."""
     if dtype is float:
         return config.default_float
     if dtype is complex:
@@ -160,12 +160,12 @@ def dtype_of_argument(name: str, dtype: Any) -> DType:
 
 
 def native(dtype: DType) -> DType:
-    """A dtype of NumPy's in the machine's order of bytes; any other, as random keys have, as it is."""
+    """Return a NumPy dtype in the machine's byte order; any other dtype as it is."""
     return dtype.newbyteorder("=") if not getattr(dtype, "isnative", True) else dtype
 
 
 def default_pair(value: bool | int | float | complex) -> Pair:
-    """The dtype of a Python number, and that it is weak unless it is a bool."""
+    """Return the dtype of a Python scalar, and whether it is weak: all but bools are."""
     if isinstance(value, bool):
         return dtypes.BOOL, False
     if isinstance(value, int):
@@ -175,14 +175,14 @@ def default_pair(value: bool | int | float | complex) -> Pair:
 
 
 def common_pair(name: str, pairs: Sequence[Pair]) -> Pair:
-    """What operands of these dtypes are promoted to, and whether the result is weak."""
+    """Return the dtype to which operands are promoted, and whether the result is weak. Raises DTypeError if none."""
     key = tuple(pairs)
     default = config.default_float
     found = _PROMOTED.get((key, default))
     if found is None:
         if any(d is KEY_DTYPE for d, _ in key):
             raise DTypeError(
-                message(f"{name}{here()}: random keys are no numbers", help="tracer.random's functions take keys")
+                message(f"{name}{here()}: random keys are not numbers", help="tracer.random's functions take keys")
             )
         found = dtypes.promote(*key, default_float=default)
         if found is None:
@@ -202,7 +202,7 @@ _PROMOTED: dict[tuple[tuple[Pair, ...], DType], Pair] = {}
 
 
 def inexact_dtype(dtype: DType) -> DType:
-    """The float dtype in which functions of integers are computed, as JAX: f32 for 32 bits and fewer, else the default.
+    """Return the float dtype of functions of `dtype`: float32 for integers up to 32 bits, else the default, as JAX.
 
     >>> inexact_dtype(np.dtype("int64")), inexact_dtype(np.dtype("int8"))
     (dtype('float64'), dtype('float32'))
@@ -213,19 +213,19 @@ def inexact_dtype(dtype: DType) -> DType:
 
 
 def floating(x: Array) -> Array:
-    """The array in the default float dtype where it holds integers or bools, whatever their width."""
+    """Cast integers and bools of any width to the default float dtype."""
     return x if dtypes.is_inexact(x.dtype) else cast(x, config.default_float)
 
 
 def cast(x: Array, dtype: DType, weak: bool = False) -> Array:
-    """The array in a dtype; itself where it has it already."""
+    """Cast an array to a dtype. Returns `x` itself if nothing changes."""
     if x.dtype == dtype and x.weak_type == weak:
         return x
-    return convert_element_type(x, dtype, weak=weak)  # type: ignore[no-any-return]
+    return convert_element_type(x, dtype, weak=weak)
 
 
 def unified(name: str, arrays: Sequence[Array]) -> list[Array]:
-    """The arrays in their common dtype, each in its own shape. Random keys stay with random keys."""
+    """Return the arrays in their common dtype, each in its own shape. Random keys mix only with random keys."""
     if any(x.dtype is KEY_DTYPE for x in arrays):
         if all(x.dtype is KEY_DTYPE for x in arrays):
             return list(arrays)
@@ -244,7 +244,7 @@ def unified(name: str, arrays: Sequence[Array]) -> list[Array]:
 
 
 def room_for(value: Any, dtype: DType) -> str:
-    """What to do about a number that a dtype has not."""
+    """Return the remedy for a scalar that is out of a dtype's range."""
     if value != value:
         return "cast the array to a float dtype first"
     if value < 0 and dtypes.is_unsigned(dtype):
@@ -253,7 +253,7 @@ def room_for(value: Any, dtype: DType) -> str:
 
 
 def fits(x: Array, dtype: DType) -> bool:
-    """Whether the integers that an array is known to hold are among those of a dtype; True if they are not known."""
+    """Return whether the concrete integers of an array are in range of a dtype; True for traced ones."""
     known = concrete_value(x) if x._trace is None else None
     if known is None or not known.size or known.dtype.kind not in "iu":
         return True
@@ -262,33 +262,33 @@ def fits(x: Array, dtype: DType) -> bool:
 
 
 def comparable(name: str, *values: Any) -> list[Array]:
-    """Arrays in a dtype to compare them in: a Python integer beyond that of the others is not made smaller."""
+    """Return arrays in a dtype for comparisons; a Python integer out of range widens it."""
     arrays = [array_of(name, x) for x in values]
     integers = [x.dtype for x in arrays if dtypes.is_integer(x.dtype) and not x.weak_type]
     return unified(name, [strong(x) if x.weak_type and not all(fits(x, d) for d in integers) else x for x in arrays])
 
 
 def broadcast(x: Array, shape: tuple[int, ...]) -> Array:
-    """The array repeated to a shape that it broadcasts to."""
+    """Return the array repeated to a shape to which it broadcasts."""
     if x.shape == shape:
         return x
     first = len(shape) - x.ndim
-    return broadcast_in_dim(x, shape, range(first, len(shape)))  # type: ignore[no-any-return]
+    return broadcast_in_dim(x, shape, range(first, len(shape)))
 
 
 def aligned(name: str, *operands: Any) -> list[Any]:
-    """Operands of one elementwise function: arrays repeated to their common shape, numbers as they are."""
+    """Return operands of an elementwise function: arrays broadcast to one shape, scalars as they are."""
     shape = shapes.broadcast(*(x.shape for x in operands if isinstance(x, Array)), operation=name)
     return [broadcast(x, shape) if isinstance(x, Array) else x for x in operands]
 
 
 def strong(x: Array) -> Array:
-    """The array without its weak flag."""
+    """Return the array without its weak flag."""
     return convert_element_type(x, x.dtype) if x.weak_type else x
 
 
 def no_out(name: str, out: object) -> None:
-    """Raise if something other than an array is to be written to: see `tracer.numpy.chapters.ufunc_options`."""
+    """Raise DTypeError if `out` is not None. Arrays are handled in `tracer.numpy.chapters.ufunc_options`."""
     if out is not None:
         raise DTypeError(
             message(f"{name}{here()}: out= must be an array", f"got {type(out).__name__}", help="x = f(y)")

@@ -1,8 +1,8 @@
-"""DLPack: memory shared with other libraries, both ways, without a copy where there need not be one.
+"""DLPack: sharing memory with other libraries in both directions, without a copy where possible.
 
-An exported capsule says that the memory is read-only, if it is of a version that can say so. It keeps the memory alive
-for as long as the consumer holds it. Constants, which programs share, are copied unless the caller forbids it, since
-some consumers ignore what the capsule says and write.
+An exported capsule is marked as read-only if its version supports that. It keeps the memory alive until the consumer
+releases it. Constants are shared by programs, so they are copied unless the caller forbids it: some consumers ignore
+the mark and write.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 else:
     dlpack_ml_dtypes = LazyModule("tracer.numpy.core.dlpack_ml_dtypes")
 
-CPU = (1, 0)  # DLPack's kind and number of the device
+CPU = (1, 0)  # DLPack's device type and id
 
-_VERSIONED = np.lib.NumpyVersion(np.__version__) >= "2.1.0"  # whether NumPy makes capsules that can say "read-only"
+_VERSIONED = np.lib.NumpyVersion(np.__version__) >= "2.1.0"  # whether NumPy makes capsules with a read-only flag
 
 
 def dlpack(
     self: Array, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
-    """The array's memory as a capsule for another library.
+    """Return the array's memory as a DLPack capsule for another library.
 
-    max_version: the newest capsule that the consumer understands, as (major, minor); without one, or before (1, 0), it
-    is one that cannot say "read-only". copy: True for a copy, False for none, None for one of constants only.
-    Raises ExportError for another device, a stream, a dtype that capsules do not have, and a constant that may neither
-    be copied nor marked as read-only; TracerArrayError for traced arrays, which have no memory.
+    max_version: the newest capsule version that the consumer understands, as (major, minor); before (1, 0) or without
+    it, the capsule has no read-only flag. copy: True to copy, False never to copy, None to copy constants only. Raises
+    ExportError for another device, a stream, a dtype without a DLPack code, and a constant that may neither be copied
+    nor marked read-only; TracerArrayError for traced arrays, which have no memory.
     """
     if self._trace is not None:
         raise TracerArrayError(
@@ -57,7 +57,7 @@ def _exported(x: Array, value: np.ndarray[Any, Any], max_version: Any, copy: boo
         if constant and copy is False:
             raise ExportError(
                 message(
-                    f'DLPack{here()}: a constant cannot be shared by a capsule that cannot say "read-only"',
+                    f"DLPack{here()}: a constant cannot be shared by a capsule without a read-only flag",
                     f"got {x.type}, max_version={max_version}, copy=False",
                     help="ask for max_version=(1, 0), or leave copy out",
                 )
@@ -88,7 +88,7 @@ def _check_request(x: Array, stream: Any, dl_device: Any) -> None:
     if not _is_numpys(x.dtype) and not dlpack_ml_dtypes.has_code(x.dtype):
         raise ExportError(
             message(
-                f"DLPack{here()}: elements of fewer than 8 bits, which lie in bytes here, have no capsules",
+                f"DLPack{here()}: elements of fewer than 8 bits cannot be exported, because each is stored in a byte",
                 f"got {x.type}",
                 help="cast it, or share x.astype(...) of a wider dtype",
             )
@@ -96,27 +96,27 @@ def _check_request(x: Array, stream: Any, dl_device: Any) -> None:
 
 
 def _is_numpys(dtype: DType) -> bool:
-    """Whether NumPy makes capsules of the dtype."""
+    """Return whether NumPy exports the dtype."""
     return dtype.kind in "biufc" and dtype.isbuiltin == 1
 
 
 def dlpack_device(self: Array) -> tuple[int, int]:
-    """DLPack's kind and number of the device: (1, 0) for the CPU."""
+    """Return DLPack's device type and id: (1, 0) for the CPU."""
     del self
     return CPU
 
 
 def speaks_dlpack_only(x: Any) -> bool:
-    """Whether DLPack is the only way to take the value in."""
+    """Return whether DLPack is the only way to import the value."""
     return not isinstance(x, Array) and hasattr(x, "__dlpack__") and not hasattr(x, "__array__")
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
-    """An array from another library, without a copy where its memory is in C order. Do not write to it afterwards.
+    """Import an array from another library, without a copy if its memory is in C order. Do not write to it afterwards.
 
-    x: any shape; device: where the array is to be, by default where it is; copy: True for a copy, False for an error
-    where there must be one. Returns x's shape and dtype. Raises DeviceError for memory that is not the CPU's,
-    DTypeError for a dtype that is none of ours, ExportError where copy=False cannot be.
+    x: any shape; device: where the array is to be, by default where it is; copy: True to copy, False to raise
+    ExportError where a copy is needed. Returns x's shape and dtype. Raises DeviceError for memory outside the CPU,
+    DTypeError for an unsupported dtype.
 
     >>> tnp.from_dlpack(np.arange(3.0))
     Array([0., 1., 2.], f64)
@@ -127,7 +127,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     if not hasattr(x, "__dlpack__"):
         raise ArgumentError(
             message(
-                f"from_dlpack{here()}: an array with __dlpack__ is wanted",
+                f"from_dlpack{here()} takes an array with __dlpack__",
                 f"got {type(x).__name__}",
                 help="tracer.numpy.asarray takes numbers and lists",
             )
@@ -136,7 +136,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     if copy is False and not (value.flags.c_contiguous and value.flags.aligned and value.dtype.isnative):
         raise ExportError(
             message(
-                f"from_dlpack{here()}: arrays here are in C order, aligned and native; this one must be copied",
+                f"from_dlpack{here()}: arrays are in C order, aligned and native; this one must be copied",
                 f"got strides {value.strides} for shape {value.shape}, and copy=False",
                 help="leave copy out",
             )
@@ -163,7 +163,7 @@ def _viewed(x: Any) -> np.ndarray[Any, Any]:
     if theirs.dtype is None:
         raise DTypeError(
             message(
-                f"from_dlpack{here()}: arrays here have no such dtype",
+                f"from_dlpack{here()}: this dtype is not supported",
                 f"got {getattr(x, 'dtype', type(x).__name__)}",
                 help="cast it, or share its bits as an integer dtype and .view() them here",
             )

@@ -1,7 +1,7 @@
-"""The dtype in a DLPack capsule: NumPy reads and writes none of ml_dtypes', so bytes travel, and their name is changed.
+"""DLPack of ml_dtypes' dtypes, which NumPy cannot export: their bytes travel, and the capsule's dtype is replaced.
 
-A capsule points to a struct whose layout `dlpack.h` fixes for the versions 0 and 1. The tensor's dtype in it is a code
-and a number of bits, one byte each.
+A capsule points to a struct whose layout `dlpack.h` fixes for the versions 0 and 1. It holds the tensor's dtype as a
+code and a number of bits, one byte each.
 """
 
 from __future__ import annotations
@@ -25,37 +25,37 @@ _CODES = {
 }  # fmt: skip
 _DTYPES = {(code, 8 * dtype.itemsize): dtype for dtype, code in _CODES.items()}
 
-# Where the tensor's dtype is: behind its pointer, device and rank, and these in a versioned capsule behind the version,
-# two pointers and the flags.
-_PLACES = {b"dltensor": 20, b"dltensor_versioned": 52}
+# Byte offset of the tensor's dtype: after its pointer, device and rank. In a versioned capsule the version, two
+# pointers and the flags precede these.
+_OFFSETS = {b"dltensor": 20, b"dltensor_versioned": 52}
 
 
 def has_code(dtype: DType) -> bool:
-    """Whether DLPack has a code for the dtype that NumPy does not know."""
+    """Return whether DLPack has a code for a dtype that NumPy cannot export."""
     return dtype in _CODES
 
 
 def bytes_of(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The elements as unsigned integers of their size."""
+    """Return the elements as unsigned integers of their size."""
     return value.view(f"u{value.dtype.itemsize}")
 
 
 def renamed(capsule: Any, dtype: DType) -> Any:
-    """The capsule of `bytes_of` an array, which now says what they are."""
+    """Replace the dtype in a capsule of `bytes_of` an array. Returns the capsule."""
     _named(capsule)[0] = _CODES[dtype]
     return capsule
 
 
 class Bytes:
-    """An array of another library by its capsule, which says unsigned integers in place of a dtype that NumPy lacks.
+    """Array of another library whose capsule declares unsigned integers instead of a dtype that NumPy lacks.
 
-    dtype: which dtype that is; None where it is none of ours. The capsule is the consumer's own.
+    dtype: the replaced dtype; None if it is not supported. The consumer owns the capsule.
     """
 
     def __init__(self, x: Any) -> None:
         try:
             self._capsule = x.__dlpack__(max_version=(1, 0))
-        except TypeError:  # older than versions
+        except TypeError:  # older than versioned capsules
             self._capsule = x.__dlpack__()
         self._device = x.__dlpack_device__()
         name = _named(self._capsule)
@@ -70,9 +70,9 @@ class Bytes:
 
 
 def _named(capsule: Any) -> Any:
-    """The two bytes of a capsule that say its dtype."""
+    """Return the two bytes of a capsule that hold its dtype."""
     api = ctypes.pythonapi
     name_of = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))
     pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", api))
     name = name_of(capsule)
-    return (ctypes.c_uint8 * 2).from_address(pointer_of(capsule, name) + _PLACES[name])
+    return (ctypes.c_uint8 * 2).from_address(pointer_of(capsule, name) + _OFFSETS[name])

@@ -1,6 +1,6 @@
-"""dtypes by name, their limits, and how they are promoted.
+"""dtypes by name, their limits and their promotion.
 
-A dtype is called to make an array of it, as in `tnp.float32(2)`; wherever a dtype is wanted it stands for itself.
+Calling a dtype makes an array of it, as in `tnp.float32(2)`. As an argument it stands for itself.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from tracer.trace.tracebacks import boundary
 
 @static
 class ScalarType(type):
-    """The class of `float32` and its like: equal to the NumPy dtype that they stand for."""
+    """Class of `float32` and the other dtypes, each equal to its NumPy dtype."""
 
     dtype: DType
 
     @boundary
-    def __call__(cls, x: Any = 0) -> Array:  # makes arrays, not instances
-        """An array of the dtype, as `asarray(x, dtype)`."""
+    def __call__(cls, x: Any = 0) -> Array:  # returns arrays, not instances
+        """Return `x` as an array of the dtype, as `asarray(x, dtype)`."""
         if type(x) is float or type(x) is int:
             found = plain_number(x, cls.dtype)
             if found is not None:
@@ -51,7 +51,7 @@ class ScalarType(type):
 
     def __eq__(cls, other: object) -> bool:
         try:
-            return other is not None and bool(cls.dtype == np.dtype(other))  # type: ignore[call-overload]  # what is no dtype raises
+            return other is not None and bool(cls.dtype == np.dtype(other))  # type: ignore[call-overload]  # raises if not a dtype
         except (TypeError, ValueError):
             return False
 
@@ -68,9 +68,9 @@ class ScalarType(type):
 def _scalar_type(dtype: DType, name: str) -> Any:
     numbers = "[0, -1]" if name == "int1" else "[0, 1]"
     text = (
-        f"The dtype {name}; called, it makes an array of it.\n\n"
-        f"    x: a number, or numbers [*s]. Returns [*s]. Raises DTypeError for a Python integer that does not fit\n"
-        "    and for what cannot be cast, as complex numbers to real ones.\n\n"
+        f"The dtype {name}. Calling it makes an array.\n\n"
+        "    x: a number, or numbers [*s]. Returns [*s]. Raises DTypeError for a Python integer out of range, and for\n"
+        "    complex numbers if the dtype is real.\n\n"
         f"    >>> tnp.{name}({numbers}).dtype\n    {dtype!r}\n    "
     )
     return ScalarType(name, (), {"dtype": dtype, "__doc__": text})
@@ -107,7 +107,7 @@ half = float16
 
 
 class FloatLimits:
-    """What `finfo` returns: NumPy's limits of a float dtype as Python floats, which are weak in promotion."""
+    """Limits of a float dtype as `finfo` returns them: Python floats, which are weak in promotion."""
 
     __slots__ = ("_numpys", "dtype")
 
@@ -123,9 +123,9 @@ class FloatLimits:
 
 
 def finfo(dtype: Any) -> Any:
-    """The limits of a float dtype: eps, max, min, tiny, bits and more; of the parts for a complex one.
+    """Return the limits of a float dtype, or of the parts of a complex one: eps, max, min, tiny, bits and more.
 
-    dtype: one, or an array of any shape. Returns Python numbers, which are weak. Raises DTypeError for integers.
+    dtype: a dtype, or an array of any shape. Returns weak Python scalars. Raises DTypeError for integers.
 
     >>> tnp.finfo(tnp.float32).eps
     1.1920928955078125e-07
@@ -138,9 +138,9 @@ def finfo(dtype: Any) -> Any:
 
 
 def iinfo(dtype: Any) -> Any:
-    """The limits of an integer dtype: min, max and bits.
+    """Return the limits of an integer dtype: min, max and bits.
 
-    dtype: one, or an array of any shape. Returns Python integers. Raises DTypeError for floats.
+    dtype: a dtype, or an array of any shape. Returns Python integers. Raises DTypeError for floats.
 
     >>> tnp.iinfo(tnp.int8).max
     127
@@ -158,10 +158,10 @@ def _dtype_of(name: str, x: Any) -> DType:
 
 
 def promote_types(type1: Any, type2: Any) -> DType:
-    """The dtype that operands of two dtypes are promoted to; Python's `int`, `float` and `complex` are weak.
+    """Return the dtype to which two dtypes are promoted; Python's `int`, `float` and `complex` are weak.
 
-    type1, type2: dtypes, or names of them; they have no shape. Raises DTypeError where there is none, as for one of 8
-    bits and fewer beside another float.
+    type1, type2: dtypes or their names, without a shape. Raises DTypeError if they have no common dtype, as a float of
+    8 bits beside another float.
 
     >>> tnp.promote_types(tnp.int64, tnp.float32)
     dtype('float32')
@@ -170,15 +170,16 @@ def promote_types(type1: Any, type2: Any) -> DType:
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
-    """The dtype that values and dtypes are promoted to together; Python numbers are weak.
+    """Return the dtype to which values and dtypes are promoted together; Python scalars are weak.
 
-    arrays_and_dtypes: arrays of any shapes, numbers and dtypes, at least one. Raises DTypeError where there is none.
+    arrays_and_dtypes: arrays of any shape, numbers and dtypes, at least one. Raises DTypeError if they have no common
+    dtype.
 
     >>> tnp.result_type(tnp.float32, 2.0)
     dtype('float32')
     """
     if not arrays_and_dtypes:
-        raise ArgumentError(message(f"result_type{here()} takes one array or dtype at least"))
+        raise ArgumentError(message(f"result_type{here()} takes at least one array or dtype"))
     return common_pair("result_type", [_pair("result_type", x) for x in arrays_and_dtypes])[0]
 
 
@@ -197,9 +198,10 @@ def _pair(name: str, x: Any) -> tuple[DType, bool]:
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
-    """Whether a dtype is of a kind: `issubdtype(x.dtype, tnp.floating)`. The narrow dtypes are of theirs.
+    """Return whether a dtype belongs to an abstract dtype, as in `issubdtype(x.dtype, tnp.floating)`.
 
-    arg1: a dtype; arg2: a kind, or a dtype, of which it may be an instance. Neither is an array or has a shape.
+    arg1: a dtype; arg2: an abstract or concrete dtype. The narrow dtypes belong to the integers and floats. Neither is
+    an array or has a shape.
 
     >>> tnp.issubdtype(tnp.bfloat16, tnp.floating)
     True
@@ -220,7 +222,7 @@ def _is_key_kind(x: Any) -> bool:
 
 
 def _concrete_or_kind(x: Any) -> Any:
-    """A dtype of ours as NumPy's; an abstract NumPy class as it is."""
+    """Return a dtype as NumPy's dtype, and an abstract NumPy class as it is."""
     if isinstance(x, ScalarType):
         return x.dtype
     if isinstance(x, type) and issubclass(x, np.generic) and x.__name__ in _KINDS:
@@ -235,10 +237,10 @@ _KINDS = frozenset(
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
-    """Whether a cast keeps values ("safe"), the kind ("same_kind"), or may do anything ("unsafe"), as NumPy says.
+    """Return whether a cast is allowed by NumPy's rule `casting`.
 
-    from_: a dtype, or an array of any shape, whose dtype counts; to: a dtype; casting: "no", "equiv", "safe",
-    "same_kind" or "unsafe".
+    from_: a dtype, or an array of any shape, whose dtype counts; to: a dtype; casting: "no" and "equiv" (no change),
+    "safe" (keeps values), "same_kind" (keeps the kind, as float to float) or "unsafe" (any cast).
 
     >>> tnp.can_cast(tnp.float32, tnp.float64)
     True
@@ -247,10 +249,10 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether a dtype is of a kind of the array API: "bool", "integral", "real floating", "numeric", ...
+    """Return whether a dtype is of a kind of the array API: "bool", "integral", "real floating", "numeric", ...
 
-    kind: one, a dtype, or a tuple of these, one of which is enough. Looks at no shape. Raises DTypeError for other
-    kinds.
+    dtype: a dtype, without a shape; kind: a kind, a dtype, or a tuple of both, of which one must match. Raises
+    DTypeError for other kinds.
 
     >>> tnp.isdtype(tnp.float32, "real floating")
     True
@@ -271,7 +273,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 
 def check_fits(name: str, given: Any, wanted: DType) -> None:
-    """Raise DTypeError where lists have integers that a dtype has not."""
+    """Raise DTypeError if a list holds integers out of range of a dtype."""
     if not isinstance(given, list | tuple) or not dtypes.is_integer(wanted):
         return
     known = concrete_value(array_of(name, given))
@@ -281,7 +283,7 @@ def check_fits(name: str, given: Any, wanted: DType) -> None:
 
 
 def check_cast(name: str, x: Array, wanted: dtypes.DType, casting: str) -> None:
-    """Raise where NumPy's rule `casting` does not allow a cast."""
+    """Raise DTypeError if NumPy's rule `casting` forbids a cast."""
     if not can_cast(x.dtype, wanted, casting):
         raise DTypeError(
             message(
@@ -293,9 +295,10 @@ def check_cast(name: str, x: Array, wanted: dtypes.DType, casting: str) -> None:
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
-    """The array in another dtype. Floats become integers by truncation; complex to real raises.
+    """Cast an array to another dtype. Floats become integers by truncation.
 
-    x: [*s]; copy, device: change nothing, arrays are values. Returns [*s]. Raises DTypeError for complex to real.
+    x: [*s]; dtype: None for the default float; copy, device: ignored, arrays are immutable. Returns [*s]. Raises
+    DTypeError for complex to real.
 
     >>> tnp.astype(tnp.asarray([1.7, -1.7]), tnp.int32)
     Array([ 1, -1], i32)

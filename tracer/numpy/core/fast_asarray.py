@@ -146,7 +146,7 @@ def _stacked(x: Any, wanted: DType | None) -> Value | None:
     if wanted is None or wanted is dtype:
         return np.array(x, dtype)
     if wanted is dtypes.F32 and dtype is dtypes.F64:  # as by way of f64, and NumPy warns of what becomes infinite
-        return quietly(np.array, x, wanted)  # type: ignore[no-any-return]
+        return quietly(np.array, x, wanted)
     return np.array(x, wanted) if kind is int and id(wanted) in _CHECKED else _cast(np.array(x, dtype), wanted)
 
 

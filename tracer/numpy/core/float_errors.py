@@ -1,7 +1,7 @@
-"""What happens at overflow, division by zero and invalid operands: nothing but their results.
+"""Floating-point errors: overflow, division by zero and invalid operands give inf and NaN, and nothing else happens.
 
-The functions are NumPy's, of whose settings programs say that they ignore such errors, or that they are to be told of
-them. NumPy's own arrays, which such programs may hold beside ours, follow them.
+The functions set NumPy's own handling, because programs use them to silence or request warnings. They affect NumPy
+arrays, which such programs may use beside Array.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from tracer.trace.source import here
 
 
 def errstate(**kwargs: Any) -> np.errstate:
-    """A context, or a decorator, in which NumPy's arrays follow settings of floating-point errors; ours never tell.
+    """Return a context manager or decorator that sets how NumPy arrays report floating-point errors; Array never does.
 
-    kwargs: all, divide, over, under, invalid: "ignore" or "warn". Raises ArgumentError for those that stop or call.
+    kwargs: all, divide, over, under, invalid: "ignore" or "warn". Raises ArgumentError for settings that raise or call.
 
     >>> with tnp.errstate(divide="ignore"):
     ...     tnp.asarray([1.0]) / 0.0
@@ -29,9 +29,9 @@ def errstate(**kwargs: Any) -> np.errstate:
 def seterr(
     all: Any = None, divide: Any = None, over: Any = None, under: Any = None, invalid: Any = None
 ) -> dict[str, Any]:
-    """Set how NumPy's arrays tell of floating-point errors; ours never do. Returns the settings before.
+    """Set how NumPy arrays report floating-point errors; Array never does. Returns the previous settings.
 
-    all, divide, over, under, invalid: "ignore", "warn", or None for no change. Raises ArgumentError for others.
+    all, divide, over, under, invalid: "ignore", "warn", or None for no change. Raises ArgumentError for any other.
 
     >>> tnp.seterr(**tnp.seterr(all="ignore"))["over"]
     'ignore'
@@ -41,7 +41,7 @@ def seterr(
 
 
 def geterr() -> dict[str, Any]:
-    """How NumPy's arrays tell of floating-point errors.
+    """Return how NumPy arrays report floating-point errors.
 
     >>> sorted(tnp.geterr())
     ['divide', 'invalid', 'over', 'under']

@@ -1,4 +1,4 @@
-"""How arrays are printed: NumPy's options, which hold for arrays of ours, and numbers as text."""
+"""Printing of arrays, by NumPy's options, and formatting of numbers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tracer.trace.docstrings import signed_as
 
 
 def get_printoptions() -> dict[str, Any]:
-    """NumPy's options of printing, which hold here too.
+    """Return NumPy's print options, which hold for Array too.
 
-    Returns a dict of names and numbers or texts.
+    Returns a dict from names to numbers, bools or text.
 
     >>> tnp.get_printoptions()["precision"]
     8
@@ -23,14 +23,14 @@ def get_printoptions() -> dict[str, Any]:
 
 @signed_as(np.set_printoptions)
 def set_printoptions(precision: int | None = None, **options: Any) -> None:
-    """Set NumPy's options of printing, which hold for arrays of all shapes and dtypes, NumPy's too.
+    """Set NumPy's print options, which hold for arrays of all shapes and dtypes, NumPy's included.
 
-    precision: how many digits after the point, 8 unless it is said; threshold: beyond how many elements an array is cut
-    short, to `edgeitems` at each end; linewidth: of a line, in characters; suppress: whether small numbers are written
-    without exponents; nanstr, infstr: what NaN and infinity are called; sign: "+" or " " before what is positive, or
-    "-" for neither; floatmode: "fixed", "unique", "maxprec" or "maxprec_equal"; formatter: functions by kinds of
-    elements; legacy, override_repr: as of `numpy.set_printoptions`. None leaves an option as it is, but takes
-    `formatter` and `override_repr` back.
+    precision: how many digits after the point, by default 8; threshold: the number of elements beyond which an array is
+    abbreviated to `edgeitems` at each end; linewidth: characters a line; suppress: whether small numbers are written
+    without exponents; nanstr, infstr: the text of NaN and infinity; sign: "+" or " " before positive numbers, or "-"
+    for neither; floatmode: "fixed", "unique", "maxprec" or "maxprec_equal"; formatter: functions by type of element;
+    legacy, override_repr: as in `numpy.set_printoptions`. None leaves an option unchanged, but resets `formatter` and
+    `override_repr`.
 
     >>> before = tnp.get_printoptions()["precision"]
     >>> tnp.set_printoptions(precision=3); tnp.asarray([tnp.pi])
@@ -42,10 +42,9 @@ def set_printoptions(precision: int | None = None, **options: Any) -> None:
 
 @signed_as(np.set_printoptions)
 def printoptions(**options: Any) -> AbstractContextManager[Any]:
-    """NumPy's options of printing, set for a `with` block.
+    """Return a context manager that sets NumPy's print options for a `with` block.
 
-    The names are those of `set_printoptions`, for arrays of all shapes and dtypes. Options have their old values again
-    after the block.
+    The options are as in `set_printoptions`, for arrays of all shapes and dtypes. The block's end restores them.
 
     >>> with tnp.printoptions(precision=3):
     ...     print(tnp.asarray([tnp.pi]))
@@ -56,10 +55,10 @@ def printoptions(**options: Any) -> AbstractContextManager[Any]:
 
 @signed_as(np.array2string)
 def array2string(a: Any, *args: Any, **options: Any) -> str:
-    """The elements as text, by NumPy's options.
+    """Return the elements as text, by NumPy's print options.
 
-    a: any shape and dtype; the rest as of `numpy.array2string`: precision, separator, max_line_width, threshold say
-    how. Returns a str.
+    a: any shape and dtype; the other parameters as in `numpy.array2string`: precision, separator, max_line_width,
+    threshold choose the format. Returns a str.
 
     >>> tnp.array2string(tnp.asarray([1.5, 2.0]), separator=", ")
     '[1.5, 2. ]'
@@ -68,9 +67,9 @@ def array2string(a: Any, *args: Any, **options: Any) -> str:
 
 
 def base_repr(number: int, base: int = 2, padding: int = 0) -> str:
-    """An integer in a base of 2 to 36.
+    """Return an integer as text in a base of 2 to 36.
 
-    number: a Python integer; base: by default 2; padding: how many zeros to put in front. Returns a str.
+    number: a Python integer; base: by default 2; padding: how many zeros to prepend. Returns a str.
 
     >>> tnp.base_repr(10, base=3)
     '101'
@@ -79,9 +78,9 @@ def base_repr(number: int, base: int = 2, padding: int = 0) -> str:
 
 
 def binary_repr(num: int, width: int | None = None) -> str:
-    """An integer in binary; a negative one as two's complement, if a width is given.
+    """Return an integer as binary text; a negative integer as two's complement if a width is given.
 
-    num: a Python integer; width: of the text at least. Returns a str.
+    num: a Python integer; width: the minimum number of digits. Returns a str.
 
     >>> tnp.binary_repr(-3, width=4)
     '1101'
@@ -91,10 +90,10 @@ def binary_repr(num: int, width: int | None = None) -> str:
 
 @signed_as(np.format_float_positional)
 def format_float_positional(x: Any, *args: Any, **options: Any) -> str:
-    """A number in digits, with as few as tell it from its neighbours.
+    """Return a number as decimal text, with the fewest digits that identify it.
 
-    x: a number, or an array []; the rest as of `numpy.format_float_positional`: precision and trim say how many digits
-    there are. Returns a str.
+    x: a number, or an array []; the other parameters as in `numpy.format_float_positional`: precision and trim choose
+    the number of digits. Returns a str.
 
     >>> tnp.format_float_positional(tnp.asarray(0.1))
     '0.1'
@@ -104,10 +103,10 @@ def format_float_positional(x: Any, *args: Any, **options: Any) -> str:
 
 @signed_as(np.format_float_scientific)
 def format_float_scientific(x: Any, *args: Any, **options: Any) -> str:
-    """A number as a fraction and a power of ten, with as few digits as tell it from its neighbours.
+    """Return a number in scientific notation, with the fewest digits that identify it.
 
-    x: a number, or an array []; the rest as of `numpy.format_float_scientific`: precision and exp_digits say how many
-    digits there are. Returns a str.
+    x: a number, or an array []; the other parameters as in `numpy.format_float_scientific`: precision and exp_digits
+    choose the number of digits. Returns a str.
 
     >>> tnp.format_float_scientific(tnp.asarray(1500.0))
     '1.5e+03'

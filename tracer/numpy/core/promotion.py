@@ -1,7 +1,7 @@
-"""Promotion: values that meet in an operation become operands of one dtype and one shape.
+"""Type promotion: operands of one operation are cast to one dtype and broadcast to one shape.
 
-dtypes follow the lattice of `tracer.ir.dtypes`: Python numbers are weak, they raise the kind of the result and never
-its width; an integer array never widens a floating one.
+dtypes follow the lattice of `tracer.ir.dtypes`. Python scalars are weak: they may raise the category of the result
+(bool, integer, float, complex), never its width. An integer array never widens a floating one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tracer.trace.trace import Operand
 
 
 def promoted(name: str, *values: Any) -> list[Any]:
-    """The values in their common dtype and broadcast to their common shape. Numbers become literals beside arrays."""
+    """Return the values in their common dtype and shape. Scalars beside arrays become literals."""
     if len(values) == 2:
         x, y = values
         if type(x) is Array and type(y) is Array and x.dtype == y.dtype is not KEY_DTYPE and x.shape == y.shape:
@@ -45,7 +45,7 @@ def promoted(name: str, *values: Any) -> list[Any]:
 
 
 def promoted_inexact(name: str, *values: Any) -> list[Any]:
-    """As `promoted`, with integers and booleans cast to a float dtype."""
+    """Return the values as `promoted` does, with integers and bools cast to a float dtype."""
     if len(values) == 1:
         x = array_of(name, values[0], copy=state.innermost is not None)
         return [x if dtypes.is_inexact(x.dtype) else _checked_cast(name, x)]
@@ -53,14 +53,14 @@ def promoted_inexact(name: str, *values: Any) -> list[Any]:
 
 
 def promoted_real(name: str, *values: Any) -> list[Any]:
-    """As `promoted_inexact`; DTypeError for complex numbers, on which the operation is not defined."""
+    """Return the values as `promoted_inexact` does. Raises DTypeError for complex numbers."""
     operands = promoted_inexact(name, *values)
     require_real(name, operands[0].type.dtype, *values)
     return operands
 
 
 def require_real(name: str, dtype: DType, *values: Any) -> None:
-    """Raise DTypeError where the dtype to which values are promoted is complex."""
+    """Raise DTypeError if the dtype to which the values are promoted is complex."""
     if dtypes.is_complex(dtype):
         raise DTypeError(
             message(
@@ -72,7 +72,7 @@ def require_real(name: str, dtype: DType, *values: Any) -> None:
 
 
 def promoted_numbers(name: str, *values: Any) -> list[Any]:
-    """As `promoted`; DTypeError for booleans, on which the operation is not defined."""
+    """Return the values as `promoted` does. Raises DTypeError for bools."""
     operands = promoted(name, *values)
     if operands[0].type.dtype == dtypes.BOOL:
         raise DTypeError(
@@ -84,7 +84,7 @@ def promoted_numbers(name: str, *values: Any) -> list[Any]:
 
 
 def promoted_counts(name: str, *values: Any) -> list[Any]:
-    """As `promoted`, with booleans cast to int32."""
+    """Return the values as `promoted` does, with bools cast to int32."""
     operands = promoted(name, *values)
     if all(x.type.dtype == dtypes.BOOL for x in operands):
         return [cast(x, dtypes.I32) if isinstance(x, Array) else literal(name, x.value, dtypes.I32) for x in operands]
@@ -92,13 +92,13 @@ def promoted_counts(name: str, *values: Any) -> list[Any]:
 
 
 def inexact_beside(name: str, x: Array, *others: Any) -> Array:
-    """An array in the float dtype that it and others, arrays and numbers, are computed in together."""
+    """Cast `x` to the float dtype in which it is computed together with `others`, arrays and scalars."""
     dtype, weak = _inexact_pair(common_pair(name, [_pair(other) for other in (x, *others)]))
     return cast(x, dtype, weak)
 
 
 def operand(name: str, x: Any) -> Array:
-    """One argument of an operation whose result is a new array."""
+    """Return one argument of an operation as an array. Traced operations copy NumPy arrays."""
     return x if type(x) is Array else array_of(name, x, copy=state.innermost is not None)
 
 
@@ -113,7 +113,7 @@ def _inexact_pair(pair: Pair) -> Pair:
 
 
 def _arguments(name: str, values: tuple[Any, ...]) -> list[Any]:
-    """Arrays and numbers, at least one of them an array."""
+    """Return arrays and scalars, at least one of them an array."""
     copy = state.innermost is not None
     found = False
     result: list[Any] = []
@@ -123,9 +123,9 @@ def _arguments(name: str, values: tuple[Any, ...]) -> list[Any]:
         else:
             result.append(array_of(name, x, copy=copy))
             found = True
-    if not found:  # one that has a dtype of its own, if there is one: the others have to fit in it
-        place = next((i for i, x in enumerate(result) if isinstance(x, np.generic)), 0)
-        result[place] = array_of(name, result[place])
+    if not found:  # prefer a NumPy scalar: its dtype is fixed, the others must fit
+        first = next((i for i, x in enumerate(result) if isinstance(x, np.generic)), 0)
+        result[first] = array_of(name, result[first])
     return result
 
 
@@ -134,7 +134,7 @@ def _pair(x: Any) -> Pair:
         return x.dtype, x.weak_type
     if isinstance(x, np.generic):
         return (x.dtype if x.dtype in dtypes.SHORT_NAMES else array_of("promotion", x).dtype), False
-    return (dtypes.I64, True) if type(x) is int else default_pair(x)  # whether it fits is for its literal to say
+    return (dtypes.I64, True) if type(x) is int else default_pair(x)  # `literal` checks the range
 
 
 def _fit(name: str, arguments: list[Any], *, inexact: bool) -> list[Any]:
@@ -158,14 +158,14 @@ def _common_shape(name: str, arguments: list[Any]) -> tuple[int, ...]:
 
 
 def parameter(name: str, value: Any, dtype: DType) -> Any:
-    """A number that a function takes beside its arrays, in their dtype: a literal, or an array where it is one."""
+    """Return a scalar parameter as a literal of a dtype; an array is cast to it."""
     if isinstance(value, bool | int | float | complex | np.generic):
         return literal(name, value, dtype)
     return cast(array_of(name, value), dtype)
 
 
 def literal(name: str, value: Any, dtype: DType, weak: bool = False) -> Literal:
-    """A number as a literal of a dtype. DTypeError where an integer does not fit."""
+    """Return a scalar as a literal of a dtype. Raises DTypeError for integers out of range and complex to real."""
     try:
         rounds_once = type(value) is int and dtypes.is_inexact(dtype) and -(2**63) <= value < 2**63
         if dtypes.is_narrow(dtype) and not _fits(value, dtype):
@@ -189,7 +189,7 @@ def literal(name: str, value: Any, dtype: DType, weak: bool = False) -> Literal:
 
 
 def _fits(value: Any, dtype: DType) -> bool:
-    """Whether a number has its place among narrow integers, which take any, and wrap."""
+    """Return whether a scalar is in range of a narrow integer dtype, whose casts would wrap."""
     if not dtypes.is_integer(dtype) or isinstance(value, bool):
         return True
     limits = dtypes.iinfo(dtype)
@@ -197,47 +197,47 @@ def _fits(value: Any, dtype: DType) -> bool:
 
 
 def fitted(name: str, value: Any, dtype: DType) -> Array:
-    """What is written among elements of a dtype, in that dtype. DTypeError for a Python integer that it has not."""
+    """Cast values to be written into an array of a dtype. Raises DTypeError for a Python integer out of range."""
     if type(value) is int and dtypes.is_integer(dtype):
         return array_of(name, literal(name, value, dtype).value)
     return cast(array_of(name, value), dtype)
 
 
 def same_dtype(name: str, x: Array, value: Any) -> Operand:
-    """A value that follows an array's dtype: a fill value, an initial value."""
+    """Cast a fill value or initial value to an array's dtype."""
     if isinstance(value, bool | int | float | complex | np.generic):
         return literal(name, value, x.dtype)
     return cast(operand(name, value), x.dtype)
 
 
-# Applying the functions of `tracer.primitives`, which give arrays for operands of which one is an array. Each name has
-# one function, whose frequent calls outside all traces run in compiled code.
+# Application of `tracer.primitives`, whose functions return an array if one operand is an array. Each name has one
+# function, whose frequent untraced calls run in compiled code.
 
 _quick: dict[str, Quick] = {}
 
 
 def pointwise(function: Callable[..., Any], name: str, *values: Any) -> Array:
-    """A function of the promoted values."""
+    """Apply a function to the promoted values."""
     quick = _quick.get(name)
     if quick is None:
         quick = _quick.setdefault(name, Quick(partial(_apply, promoted, function, name)))
-    return quick.call(*values)  # type: ignore[no-any-return]
+    return quick.call(*values)
 
 
 def pointwise_numbers(function: Callable[..., Any], name: str, *values: Any) -> Array:
-    """A function of the promoted values, which must not be bools."""
+    """Apply a function to the promoted values. Raises DTypeError for bools."""
     quick = _quick.get(name)
     if quick is None:
         quick = _quick.setdefault(name, Quick(partial(_apply, promoted_numbers, function, name)))
-    return quick.call(*values)  # type: ignore[no-any-return]
+    return quick.call(*values)
 
 
 def pointwise_inexact(function: Callable[..., Any], name: str, *values: Any) -> Array:
-    """A function of the promoted values, integers cast to a float dtype."""
+    """Apply a function to the promoted values, integers cast to a float dtype."""
     quick = _quick.get(name)
     if quick is None:
         quick = _quick.setdefault(name, Quick(partial(_apply, promoted_inexact, function, name)))
-    return quick.call(*values)  # type: ignore[no-any-return]
+    return quick.call(*values)
 
 
 def _apply(promote: Callable[..., list[Any]], function: Callable[..., Any], name: str, *values: Any) -> Any:

@@ -1,4 +1,4 @@
-"""NumPy's ufunc keywords that our functions accept without listing: see `tracer.numpy.chapters.ufunc_options`."""
+"""NumPy's ufunc keywords that functions accept without listing: see `tracer.numpy.chapters.ufunc_options`."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ OF_UFUNCS: Final = frozenset(("casting", "dtype", "order", "out", "subok"))
 OUT: Final = frozenset(("out",))
 LAYOUT: Final = frozenset(("order", "subok"))
 
-# Where NumPy is asked for an order of elements in memory, or for a subclass: there is one of each here.
+# Functions whose memory order and subclass can be chosen in NumPy. Here there is one of each.
 LAID_OUT: Final = frozenset((
     "broadcast_arrays", "broadcast_to", "copy", "einsum", "empty", "empty_like", "eye", "full", "full_like", "ones",
     "ones_like", "zeros", "zeros_like",
 ))  # fmt: skip
-# Where NumPy may choose among algorithms: there is one here, which is stable.
+# Functions whose algorithm can be chosen in NumPy. Here there is one, which is stable.
 WITH_KINDS: Final = frozenset(("argpartition", "isin", "partition"))
 JOINING: Final = frozenset(("concat", "concatenate", "hstack", "stack", "vstack"))
 
-# Where NumPy's functions that are no ufuncs take `out` by position.
+# Position of `out` in NumPy's functions that are not ufuncs.
 _PLACES: Final = {
     name: place
     for place, names in {
@@ -41,13 +41,13 @@ _PLACES: Final = {
 
 
 def place_of_out(name: str) -> int:
-    """How many arguments of a function come before its `out` or outs; `NOWHERE` if that has no position."""
+    """Return how many arguments precede `out` in a function's signature; `NOWHERE` if `out` is keyword-only."""
     theirs = getattr(np, name, None)
     return theirs.nin if isinstance(theirs, np.ufunc) else _PLACES.get(name, NOWHERE)
 
 
 def taken(name: str) -> frozenset[str]:
-    """The keywords of a function, by its name."""
+    """Return the unlisted keywords that a function accepts, by its name."""
     theirs = getattr(np, name, None)
     if isinstance(theirs, np.ufunc):
         return OF_UFUNCS if theirs.signature else OF_UFUNCS | {"where"}

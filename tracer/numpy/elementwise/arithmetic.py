@@ -1,10 +1,7 @@
-"""Arithmetic at every element: sums, products, quotients and remainders, extremes, clipping.
+"""Elementwise arithmetic: sums, products, quotients, remainders, maxima, minima and clipping.
 
-Operands broadcast together and are promoted; see `tracer.numpy.core.promotion`. Integers wrap.
+Operands broadcast together and are promoted, see `tracer.numpy.core.promotion`. Integers wrap on overflow.
 """
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
 
 from __future__ import annotations
 
@@ -38,7 +35,7 @@ from tracer.trace.source import here
 
 
 def add(x1: Any, x2: Any, /) -> Array:
-    """x1 + x2; on bools, `or`.
+    """Return x1 + x2; on bools, their logical or.
 
     >>> tnp.add(tnp.asarray([1.0, 2.0]), 0.5)
     Array([1.5, 2.5], f64)
@@ -47,7 +44,7 @@ def add(x1: Any, x2: Any, /) -> Array:
 
 
 def subtract(x1: Any, x2: Any, /) -> Array:
-    """x1 - x2. DTypeError for bools.
+    """Return x1 - x2. Raises DTypeError for bools.
 
     >>> tnp.subtract(tnp.asarray([1.0, 2.0]), 0.5)
     Array([0.5, 1.5], f64)
@@ -56,7 +53,7 @@ def subtract(x1: Any, x2: Any, /) -> Array:
 
 
 def multiply(x1: Any, x2: Any, /) -> Array:
-    """x1 * x2; on bools, `and`.
+    """Return x1 * x2; on bools, their logical and.
 
     >>> tnp.multiply(tnp.asarray([1.0, 2.0]), 3.0)
     Array([3., 6.], f64)
@@ -65,7 +62,7 @@ def multiply(x1: Any, x2: Any, /) -> Array:
 
 
 def divide(x1: Any, x2: Any, /) -> Array:
-    """x1 / x2, a float or complex number: integers are cast first.
+    """Return x1 / x2 as floats or complex numbers; integers are cast first.
 
     >>> tnp.divide(tnp.asarray([1, 2]), 4)
     Array([0.25, 0.5 ], f64)
@@ -78,7 +75,7 @@ true_divide = divide
 
 @elementwise
 def floor_divide(x1: Any, x2: Any, /) -> Array:
-    """The quotient rounded towards minus infinity, of the operands' dtype. Integers divided by 0 give -1 or -2.
+    """Return the quotient rounded towards minus infinity, in the promoted dtype. An integer over 0 gives -1 or -2.
 
     >>> tnp.floor_divide(tnp.asarray([7, -7]), 2)
     Array([ 3, -4], i64)
@@ -97,7 +94,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Array:
 
 @elementwise
 def remainder(x1: Any, x2: Any, /) -> Array:
-    """What `floor_divide` leaves: it has the sign of x2. x % 0 is NaN for floats, and 0 for integers.
+    """Return x1 - x2 * floor_divide(x1, x2), which has the sign of x2. x % 0 is NaN for floats and 0 for integers.
 
     >>> tnp.remainder(tnp.asarray([7.0, -7.0]), 3.0)
     Array([1., 2.], f64)
@@ -121,7 +118,7 @@ mod = remainder
 
 @elementwise
 def fmod(x1: Any, x2: Any, /) -> Array:
-    """The remainder of division towards zero, as C's: it has the sign of x1.
+    """Return the remainder of division towards zero, as in C: it has the sign of x1.
 
     >>> tnp.fmod(tnp.asarray([7.0, -7.0]), 3.0)
     Array([ 1., -1.], f64)
@@ -133,10 +130,9 @@ def fmod(x1: Any, x2: Any, /) -> Array:
 
 
 def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:
-    """`floor_divide` and `remainder` together.
+    """Return `floor_divide` and `remainder` together.
 
-    x1, x2: real numbers, whose shapes broadcast to [*s]. Returns two arrays [*s], in the dtype to which both are
-    promoted.
+    x1, x2: real numbers, whose shapes broadcast to [*s]. Returns two arrays [*s], in the promoted dtype.
 
     >>> tnp.divmod(tnp.asarray([7, -7]), 2)
     (Array([ 3, -4], i64), Array([1, 1], i64))
@@ -148,7 +144,7 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:
 
 
 def _float_divmod(x: Any, y: Any) -> tuple[Array, Array]:
-    """Zeros have a sign: a quotient that of x / y, a remainder that of y."""
+    """Return quotient and remainder of floats. A zero quotient has the sign of x / y, a zero remainder that of y."""
     left = rounding.rem(x, y)
     ratio = arithmetic.div(x, y)
     quotient = arithmetic.div(arithmetic.sub(x, left), y)
@@ -165,14 +161,14 @@ def _float_divmod(x: Any, y: Any) -> tuple[Array, Array]:
 
 
 def _where(condition: Any, x: Array, y: Array) -> Array:
-    """`select` by a condition that may be known."""
+    """Return `select(condition, x, y)` for a condition that may be concrete."""
     if isinstance(condition, Array):
         return comparison.select(condition, x, y)
     return x if (condition.value if isinstance(condition, Literal) else condition) else y
 
 
 def _one_of(x: Array) -> Literal:
-    """1 in the dtype of an array, weak if that is."""
+    """Return 1 in the dtype of `x`, weak if `x` is weak."""
     return literal("divide", 1, x.dtype, x.weak_type)
 
 
@@ -184,7 +180,7 @@ def _dtype(name: str, x: Any, y: Any) -> Any:
 
 
 def negative(x: Any, /) -> Array:
-    """-x. The lowest integer stays itself; DTypeError for bools.
+    """Return -x. The lowest signed integer maps to itself. Raises DTypeError for bools.
 
     >>> tnp.negative(tnp.asarray([1.0, -2.0]))
     Array([-1.,  2.], f64)
@@ -193,7 +189,7 @@ def negative(x: Any, /) -> Array:
 
 
 def positive(x: Any, /) -> Array:
-    """+x, the value unchanged.
+    """Return +x, the value unchanged.
 
     >>> tnp.positive(tnp.asarray([1.0, -2.0]))
     Array([ 1., -2.], f64)
@@ -204,9 +200,9 @@ def positive(x: Any, /) -> Array:
 
 @elementwise
 def absolute(x: Any, /) -> Array:
-    """|x|: real for complex numbers; bools and unsigned integers stay as they are. The derivative at 0 is 0.
+    """Return |x|, real for complex numbers; bools and unsigned integers are unchanged. The derivative at 0 is 0.
 
-    x: numbers or bools [*s]. Returns [*s], of x's dtype, or of the parts of complex numbers.
+    x: numbers or bools [*s]. Returns [*s], in x's dtype, or in the real dtype of its parts if complex.
 
     >>> tnp.absolute(tnp.asarray([3 - 4j, 1j]))
     Array([5., 1.], f64)
@@ -220,7 +216,7 @@ abs = absolute
 
 @elementwise
 def fabs(x: Any, /) -> Array:
-    """|x| as a float.
+    """Return |x| as a float.
 
     >>> tnp.fabs(tnp.asarray([-2, 3]))
     Array([2., 3.], f64)
@@ -234,7 +230,7 @@ def _never_negative(x: Array) -> bool:
 
 
 def sign(x: Any, /) -> Array:
-    """-1, 0 or 1; x / |x| for complex numbers; NaN for NaN. Zeros are positive. DTypeError for bools.
+    """Return -1, 0 or 1, and NaN for NaN; x / |x| for complex numbers. Zeros give +0. Raises DTypeError for bools.
 
     >>> tnp.sign(tnp.asarray([-2.0, 0.0, 5.0]))
     Array([-1.,  0.,  1.], f64)
@@ -243,7 +239,7 @@ def sign(x: Any, /) -> Array:
 
 
 def _sign(x: Array) -> Array:
-    """Without the negative zeros of `lax.sign`."""
+    """Return the sign with every zero positive, unlike `lax.sign`."""
     result = parts.sign(x)
     if dtypes.is_complex(x.dtype):
         return comparison.select(comparison.eq(result, 0), 0, result)
@@ -251,7 +247,7 @@ def _sign(x: Array) -> Array:
 
 
 def maximum(x1: Any, x2: Any, /) -> Array:
-    """The larger of two; NaN if either is. Where they tie, each gets half of the derivative.
+    """Return the larger of x1 and x2; NaN if either is NaN. Where they tie, each gets half of the derivative.
 
     >>> tnp.maximum(tnp.asarray([1.0, 3.0]), 2.0)
     Array([2., 3.], f64)
@@ -260,7 +256,7 @@ def maximum(x1: Any, x2: Any, /) -> Array:
 
 
 def minimum(x1: Any, x2: Any, /) -> Array:
-    """The smaller of two; NaN if either is. Where they tie, each gets half of the derivative.
+    """Return the smaller of x1 and x2; NaN if either is NaN. Where they tie, each gets half of the derivative.
 
     >>> tnp.minimum(tnp.asarray([1.0, 3.0]), 2.0)
     Array([1., 2.], f64)
@@ -269,7 +265,7 @@ def minimum(x1: Any, x2: Any, /) -> Array:
 
 
 def fmax(x1: Any, x2: Any, /) -> Array:
-    """The larger of two; the other one where one is NaN.
+    """Return the larger of x1 and x2; if one is NaN, the other.
 
     >>> tnp.fmax(tnp.asarray([1.0, tnp.nan]), 2.0)
     Array([2., 2.], f64)
@@ -278,7 +274,7 @@ def fmax(x1: Any, x2: Any, /) -> Array:
 
 
 def fmin(x1: Any, x2: Any, /) -> Array:
-    """The smaller of two; the other one where one is NaN.
+    """Return the smaller of x1 and x2; if one is NaN, the other.
 
     >>> tnp.fmin(tnp.asarray([1.0, tnp.nan]), 2.0)
     Array([1., 2.], f64)
@@ -299,11 +295,11 @@ def _ignoring_nan(name: str, extreme: Any, x1: Any, x2: Any) -> Array:
 def clip(
     a: Any, /, min: Any = None, max: Any = None, out: None = None, *, a_min: Any = None, a_max: Any = None
 ) -> Array:
-    """The elements kept between two bounds, each a number, an array or None; the upper one wins where they cross.
+    """Limit the elements to the interval from `min` to `max`. The upper bound wins where the two cross.
 
-    a: [*s]; min, max: shapes that broadcast with it; NumPy's older names of them are `a_min` and `a_max`. Returns the
-    broadcast shape, in the dtype to which all are promoted. NaN stays NaN. Complex numbers are ordered by real, then by
-    imaginary part.
+    a: [*s]; min, max: numbers, arrays that broadcast with `a`, or None; `a_min` and `a_max` are NumPy's older names.
+    Returns the broadcast shape, in the dtype to which all are promoted. NaN stays NaN. Complex numbers are ordered by
+    real, then by imaginary part.
 
     >>> tnp.clip(tnp.asarray([-1.0, 0.5, 2.0]), 0.0, 1.0)
     Array([0. , 0.5, 1. ], f64)
@@ -318,7 +314,7 @@ def clip(
 
 
 def _within(dtype: Any, bound: Any) -> Any:
-    """A Python integer, or the nearest of an integer dtype: what is beyond them all bounds none of them."""
+    """Return a Python integer bound limited to the range of an integer dtype; any other bound unchanged."""
     if type(bound) is not int or not dtypes.is_integer(dtype) or dtypes.is_narrow(dtype):
         return bound
     limits = np.iinfo(dtype)
@@ -327,7 +323,7 @@ def _within(dtype: Any, bound: Any) -> Any:
 
 @elementwise
 def heaviside(x1: Any, x2: Any, /) -> Array:
-    """0 below 0, x2 at 0, 1 above; NaN for NaN.
+    """Return 0 for x1 < 0, x2 for x1 = 0, and 1 for x1 > 0; NaN for NaN.
 
     >>> tnp.heaviside(tnp.asarray([-1.0, 0.0, 2.0]), 0.5)
     Array([0. , 0.5, 1. ], f64)

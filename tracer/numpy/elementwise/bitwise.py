@@ -14,7 +14,7 @@ from tracer.trace.array import Array
 
 
 def bitwise_and(x1: Any, x2: Any, /) -> Array:
-    """The bits that are set in both.
+    """Return the bits that are set in both operands.
 
     >>> tnp.bitwise_and(tnp.asarray([6, 5]), 3)
     Array([2, 1], i64)
@@ -23,7 +23,7 @@ def bitwise_and(x1: Any, x2: Any, /) -> Array:
 
 
 def bitwise_or(x1: Any, x2: Any, /) -> Array:
-    """The bits that are set in either.
+    """Return the bits that are set in either operand.
 
     >>> tnp.bitwise_or(tnp.asarray([6, 5]), 3)
     Array([7, 7], i64)
@@ -32,7 +32,7 @@ def bitwise_or(x1: Any, x2: Any, /) -> Array:
 
 
 def bitwise_xor(x1: Any, x2: Any, /) -> Array:
-    """The bits that are set in one of the two.
+    """Return the bits that are set in exactly one operand.
 
     >>> tnp.bitwise_xor(tnp.asarray([6, 5]), 3)
     Array([5, 6], i64)
@@ -41,7 +41,7 @@ def bitwise_xor(x1: Any, x2: Any, /) -> Array:
 
 
 def bitwise_not(x: Any, /) -> Array:
-    """Every bit changed; `not` for bools.
+    """Return x with every bit inverted; the logical not of bools.
 
     >>> tnp.bitwise_not(tnp.asarray([0, 5]))
     Array([-1, -6], i64)
@@ -55,7 +55,7 @@ invert = bitwise_not
 
 @elementwise
 def left_shift(x1: Any, x2: Any, /) -> Array:
-    """x1 with its bits x2 places to the left; 0 for shifts by the width or more.
+    """Return x1 shifted left by x2 bits; 0 for shifts by the width or more.
 
     >>> tnp.left_shift(tnp.asarray([1, 2]), 3)
     Array([ 8, 16], i64)
@@ -70,7 +70,7 @@ bitwise_left_shift = left_shift
 
 @elementwise
 def right_shift(x1: Any, x2: Any, /) -> Array:
-    """x1 with its bits x2 places to the right: the sign stays.
+    """Return x1 shifted right by x2 bits, keeping the sign.
 
     >>> tnp.right_shift(tnp.asarray([16, -16]), 2)
     Array([ 4, -4], i64)
@@ -86,7 +86,7 @@ bitwise_right_shift = right_shift
 
 
 def bitwise_count(x: Any, /) -> Array:
-    """The number of set bits of |x|, as uint8.
+    """Return the number of set bits of |x|, as uint8.
 
     x: integers or bools [*s]. Returns [*s].
 

@@ -1,7 +1,4 @@
-"""Comparisons, logic, and tests of numbers."""
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+"""Comparisons, logical operations, and tests for NaN, infinity, equality and realness."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ from tracer.trace.source import here
 
 @elementwise
 def equal(x1: Any, x2: Any, /) -> Array:
-    """x1 == x2, of dtype bool.
+    """Return x1 == x2 as bool.
 
     >>> tnp.equal(tnp.asarray([1.0, 2.0]), 2)
     Array([False,  True], bool)
@@ -34,7 +31,7 @@ def equal(x1: Any, x2: Any, /) -> Array:
 
 @elementwise
 def not_equal(x1: Any, x2: Any, /) -> Array:
-    """x1 != x2, of dtype bool; true for NaN.
+    """Return x1 != x2 as bool; true for NaN.
 
     >>> tnp.not_equal(tnp.asarray([1.0, 2.0]), 2)
     Array([ True, False], bool)
@@ -44,7 +41,7 @@ def not_equal(x1: Any, x2: Any, /) -> Array:
 
 @elementwise
 def less(x1: Any, x2: Any, /) -> Array:
-    """x1 < x2, of dtype bool; false for NaN. Complex numbers compare by real, then by imaginary part.
+    """Return x1 < x2 as bool; false for NaN. Complex numbers compare by real, then by imaginary part.
 
     >>> tnp.less(tnp.asarray([1.0, 2.0]), 2)
     Array([ True, False], bool)
@@ -54,7 +51,7 @@ def less(x1: Any, x2: Any, /) -> Array:
 
 @elementwise
 def less_equal(x1: Any, x2: Any, /) -> Array:
-    """x1 <= x2, of dtype bool; false for NaN. Complex numbers compare by real, then by imaginary part.
+    """Return x1 <= x2 as bool; false for NaN. Complex numbers compare by real, then by imaginary part.
 
     >>> tnp.less_equal(tnp.asarray([1.0, 2.0]), 1)
     Array([ True, False], bool)
@@ -64,7 +61,7 @@ def less_equal(x1: Any, x2: Any, /) -> Array:
 
 @elementwise
 def greater(x1: Any, x2: Any, /) -> Array:
-    """x1 > x2, of dtype bool; false for NaN. Complex numbers compare by real, then by imaginary part.
+    """Return x1 > x2 as bool; false for NaN. Complex numbers compare by real, then by imaginary part.
 
     >>> tnp.greater(tnp.asarray([1.0, 2.0]), 1)
     Array([False,  True], bool)
@@ -74,7 +71,7 @@ def greater(x1: Any, x2: Any, /) -> Array:
 
 @elementwise
 def greater_equal(x1: Any, x2: Any, /) -> Array:
-    """x1 >= x2, of dtype bool; false for NaN. Complex numbers compare by real, then by imaginary part.
+    """Return x1 >= x2 as bool; false for NaN. Complex numbers compare by real, then by imaginary part.
 
     >>> tnp.greater_equal(tnp.asarray([1.0, 2.0]), 2)
     Array([False,  True], bool)
@@ -83,7 +80,7 @@ def greater_equal(x1: Any, x2: Any, /) -> Array:
 
 
 def _comparable(name: str, x1: Any, x2: Any) -> list[Any]:
-    """The promoted operands. A Python integer beyond the other's is greater, or less, than all of them."""
+    """Return the promoted operands. A Python integer beyond the other's dtype compares as above or below all of it."""
     try:
         return promoted(name, x1, x2)
     except DTypeError:
@@ -101,7 +98,7 @@ def _ordered(name: str, compare: Any, strictly: Any, x1: Any, x2: Any) -> Array:
     if not dtypes.is_complex((x if isinstance(x, Array) else y).dtype):
         return compare(x, y)
     (a, b), (c, d) = ((parts.real(v), parts.imag(v)) for v in (x, y))
-    numbers = bits.and_(comparison.eq(b, b), comparison.eq(d, d))  # where an imaginary part is NaN, nothing holds
+    numbers = bits.and_(comparison.eq(b, b), comparison.eq(d, d))  # false where an imaginary part is NaN
     return bits.or_(bits.and_(strictly(a, c), numbers), bits.and_(comparison.eq(a, c), compare(b, d)))
 
 
@@ -109,11 +106,11 @@ def _ordered(name: str, compare: Any, strictly: Any, x1: Any, x2: Any) -> Array:
 
 
 def truth(name: str, x: Any) -> Array:
-    """An argument as bools."""
+    """Return an argument as bools: True where it is not 0. Raises DTypeError for random keys."""
     value = operand(name, x)
     if value.dtype == dtypes.BOOL:
         return value
-    common_pair(name, [(value.dtype, False)])  # random keys are neither true nor false
+    common_pair(name, [(value.dtype, False)])  # raises for random keys
     return comparison.ne(value, literal(name, 0, value.dtype))
 
 
@@ -123,7 +120,7 @@ def _truths(name: str, x1: Any, x2: Any) -> list[Any]:
 
 @elementwise
 def logical_and(x1: Any, x2: Any, /) -> Array:
-    """Whether both are true, that is, not 0.
+    """Return whether both operands are true, that is, not 0.
 
     >>> tnp.logical_and(tnp.asarray([True, False]), True)
     Array([ True, False], bool)
@@ -133,7 +130,7 @@ def logical_and(x1: Any, x2: Any, /) -> Array:
 
 @elementwise
 def logical_or(x1: Any, x2: Any, /) -> Array:
-    """Whether either is true, that is, not 0.
+    """Return whether either operand is true, that is, not 0.
 
     >>> tnp.logical_or(tnp.asarray([True, False]), False)
     Array([ True, False], bool)
@@ -143,7 +140,7 @@ def logical_or(x1: Any, x2: Any, /) -> Array:
 
 @elementwise
 def logical_xor(x1: Any, x2: Any, /) -> Array:
-    """Whether just one is true, that is, not 0.
+    """Return whether exactly one operand is true, that is, not 0.
 
     >>> tnp.logical_xor(tnp.asarray([True, False]), True)
     Array([False,  True], bool)
@@ -153,7 +150,7 @@ def logical_xor(x1: Any, x2: Any, /) -> Array:
 
 @elementwise
 def logical_not(x: Any, /) -> Array:
-    """Whether x is 0.
+    """Return whether x is 0.
 
     >>> tnp.logical_not(tnp.asarray([2.0, 0.0]))
     Array([False,  True], bool)
@@ -161,12 +158,12 @@ def logical_not(x: Any, /) -> Array:
     return bits.not_(truth("logical_not", x))
 
 
-# Tests of numbers
+# Tests for NaN, infinity, equality and dtype
 
 
 @elementwise
 def isnan(x: Any, /) -> Array:
-    """Whether x is NaN, in either part.
+    """Return whether x is NaN, in either part if complex.
 
     >>> tnp.isnan(tnp.asarray([1.0, tnp.nan]))
     Array([False,  True], bool)
@@ -177,7 +174,7 @@ def isnan(x: Any, /) -> Array:
 
 @elementwise
 def isfinite(x: Any, /) -> Array:
-    """Whether x is neither infinite nor NaN, in both parts.
+    """Return whether x is neither infinite nor NaN, in both parts if complex.
 
     >>> tnp.isfinite(tnp.asarray([1.0, tnp.inf, tnp.nan]))
     Array([ True, False, False], bool)
@@ -190,7 +187,7 @@ def isfinite(x: Any, /) -> Array:
 
 @elementwise
 def isinf(x: Any, /) -> Array:
-    """Whether x is infinite, in either part.
+    """Return whether x is infinite, in either part if complex.
 
     >>> tnp.isinf(tnp.asarray([1.0, -tnp.inf]))
     Array([False,  True], bool)
@@ -204,7 +201,7 @@ def isinf(x: Any, /) -> Array:
 
 
 def isposinf(x: Any, /) -> Array:
-    """Whether x is plus infinity.
+    """Return whether x is plus infinity.
 
     x: real [*s]. Returns bool [*s]. Raises DTypeError for complex numbers.
 
@@ -215,7 +212,7 @@ def isposinf(x: Any, /) -> Array:
 
 
 def isneginf(x: Any, /) -> Array:
-    """Whether x is minus infinity.
+    """Return whether x is minus infinity.
 
     x: real [*s]. Returns bool [*s]. Raises DTypeError for complex numbers.
 
@@ -237,12 +234,10 @@ def _everywhere(x: Array, value: bool) -> Array:
 
 
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
-    """Whether |a - b| <= atol + rtol |b|, of dtype bool. Equal infinities are close; NaN only if `equal_nan`.
+    """Return whether |a - b| <= atol + rtol |b|, as bool. Equal infinities are close; NaN only if `equal_nan`.
 
-    a, b: numbers whose shapes broadcast to [*s]; rtol, atol: beside |b|, and alone.
-    Returns [*s].
-
-    The tolerances are numbers, or arrays, traced ones too, that broadcast with a and b.
+    a, b: numbers whose shapes broadcast to [*s]; rtol, atol: relative and absolute tolerances, numbers or arrays that
+    broadcast with a and b and may be traced. Returns [*s].
 
     >>> tnp.isclose(tnp.asarray([1.0, 2.0]), tnp.asarray([1.0 + 1e-9, 2.1]))
     Array([ True, False], bool)
@@ -261,9 +256,9 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
 
 
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
-    """Whether `isclose` holds everywhere: bool [].
+    """Return whether `isclose` holds for every element: bool [].
 
-    a, b: [*s], [*t], which broadcast; rtol, atol, equal_nan: as of `isclose`.
+    a, b: [*s] and [*t], which broadcast; rtol, atol, equal_nan: as in `isclose`.
 
     >>> tnp.allclose(tnp.asarray([1.0, 2.0]), tnp.asarray([1.0, 2.0 + 1e-9]))
     Array(True, bool)
@@ -273,7 +268,7 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bo
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
-    """Whether two arrays have equal shapes and elements: bool [].
+    """Return whether two arrays have equal shapes and elements: bool [].
 
     a1, a2: any shapes; equal_nan: whether NaN equals NaN. Returns bool [].
 
@@ -290,9 +285,9 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
 
 
 def array_equiv(a1: Any, a2: Any) -> Array:
-    """Whether two arrays are equal after broadcasting: bool [].
+    """Return whether two arrays are equal after broadcasting: bool [].
 
-    a1, a2: any shapes; those that do not broadcast are not equal. Returns bool [].
+    a1, a2: any shapes; arrays that do not broadcast are unequal. Returns bool [].
 
     >>> tnp.array_equiv(tnp.asarray([1, 1]), 1)
     Array(True, bool)
@@ -306,7 +301,7 @@ def array_equiv(a1: Any, a2: Any) -> Array:
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Whether the dtype is complex.
+    """Return whether the dtype is complex.
 
     x: an array of any shape, or a number. Returns a Python bool.
 
@@ -317,7 +312,7 @@ def iscomplexobj(x: Any) -> bool:
 
 
 def isrealobj(x: Any) -> bool:
-    """Whether the dtype is not complex.
+    """Return whether the dtype is not complex.
 
     x: an array of any shape, or a number. Returns a Python bool.
 
@@ -328,7 +323,7 @@ def isrealobj(x: Any) -> bool:
 
 
 def iscomplex(x: Any) -> Array:
-    """Whether the imaginary part is not 0.
+    """Return whether the imaginary part is not 0.
 
     x: [*s]. Returns bool [*s], false for real dtypes.
 
@@ -342,7 +337,7 @@ def iscomplex(x: Any) -> Array:
 
 
 def isreal(x: Any) -> Array:
-    """Whether the imaginary part is 0.
+    """Return whether the imaginary part is 0.
 
     x: [*s]. Returns bool [*s], true for real dtypes.
 
@@ -353,9 +348,9 @@ def isreal(x: Any) -> Array:
 
 
 def isscalar(element: Any) -> bool:
-    """Whether it is a number, or an array without axes.
+    """Return whether `element` is a number or an array without axes.
 
-    element: any object; of shape [], if it is an array. Returns a Python bool.
+    element: any object, an array of any shape too. Returns a Python bool.
 
     >>> tnp.isscalar(1.0), tnp.isscalar([1.0])
     (True, False)

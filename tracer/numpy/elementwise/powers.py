@@ -1,10 +1,7 @@
-"""Powers and roots at every element.
+"""Elementwise powers and roots.
 
-Integers to integer powers wrap; roots of integers are floats.
+Integers to integer powers wrap on overflow; roots of integers are floats.
 """
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
 
 from __future__ import annotations
 
@@ -26,10 +23,10 @@ from tracer.trace.source import here
 
 @elementwise
 def reciprocal(x: Any, /) -> Array:
-    """1 / x, on integers cast to float.
+    """Return 1 / x; integers are cast to float.
 
-    x: numbers [*s]. Returns floats or complex numbers [*s]; those of integers are float32 up to 32 bits, else of the
-    default dtype.
+    x: numbers [*s]. Returns floats or complex numbers [*s]; integers give float32 up to 32 bits, else the default
+    float.
 
     >>> tnp.reciprocal(tnp.asarray([2.0, 4.0]))
     Array([0.5 , 0.25], f64)
@@ -40,7 +37,7 @@ def reciprocal(x: Any, /) -> Array:
 
 @elementwise
 def square(x: Any, /) -> Array:
-    """x * x.
+    """Return x * x.
 
     >>> tnp.square(tnp.asarray([3.0, -2.0]))
     Array([9., 4.], f64)
@@ -50,9 +47,9 @@ def square(x: Any, /) -> Array:
 
 
 def power(x1: Any, x2: Any, /) -> Array:
-    """x1 to the power x2. A Python integer x2 is repeated multiplication; integers to integer powers wrap.
+    """Return x1 to the power x2. A Python integer x2 is applied by repeated multiplication; integers wrap.
 
-    An integer to a negative power known while tracing is an error; for others the result is unspecified.
+    Raises DTypeError for an integer to a negative Python integer; other negative exponents of integers are unspecified.
 
     >>> tnp.power(tnp.asarray([2.0, 9.0]), 0.5)
     Array([1.41421356, 3.        ], f64)
@@ -86,7 +83,7 @@ def _static_integer(x: Any) -> int | None:
 
 
 def _integer_power(x: Array, exponent: int) -> Array:
-    """A power known while tracing."""
+    """Return x to a concrete integer power. Raises DTypeError for an integer x and a negative exponent."""
     if x.dtype == dtypes.BOOL:
         x = cast(x, dtypes.I32)
     if exponent < 0 and dtypes.is_integer(x.dtype):
@@ -103,7 +100,7 @@ def _integer_power(x: Array, exponent: int) -> Array:
 
 
 def _integers_to_integers(x: Any, y: Any, dtype: Any) -> Array:
-    """Binary exponentiation by every bit of the exponent: odd numbers wrap to others, whatever their power."""
+    """Return integer powers by binary exponentiation over every bit of the exponent; products wrap."""
     if not isinstance(x, Array):
         x = full_like(y, x.value)
     if not isinstance(y, Array):
@@ -117,7 +114,7 @@ def _integers_to_integers(x: Any, y: Any, dtype: Any) -> Array:
 
 
 def float_power(x1: Any, x2: Any, /) -> Array:
-    """x1 to the power x2 as floats.
+    """Return x1 to the power x2 as floats.
 
     >>> tnp.float_power(tnp.asarray([2, 4]), -1)
     Array([0.5 , 0.25], f64)
@@ -126,7 +123,7 @@ def float_power(x1: Any, x2: Any, /) -> Array:
 
 
 def sqrt(x: Any, /) -> Array:
-    """The square root: NaN below 0 for floats; that with real part >= 0 for complex numbers.
+    """Return the square root: NaN below 0 for floats, the root with real part >= 0 for complex numbers.
 
     >>> tnp.sqrt(tnp.asarray([4.0, 2.0]))
     Array([2.        , 1.41421356], f64)
@@ -135,7 +132,7 @@ def sqrt(x: Any, /) -> Array:
 
 
 def cbrt(x: Any, /) -> Array:
-    """The real cube root, of negative numbers too.
+    """Return the real cube root, also of negative numbers.
 
     >>> tnp.cbrt(tnp.asarray([27.0, -8.0]))
     Array([ 3., -2.], f64)
@@ -144,7 +141,7 @@ def cbrt(x: Any, /) -> Array:
 
 
 def hypot(x1: Any, x2: Any, /) -> Array:
-    """sqrt(x1² + x2²) without overflow in between.
+    """Return sqrt(x1² + x2²) without intermediate overflow.
 
     >>> tnp.hypot(tnp.asarray([3.0, 1e300]), tnp.asarray([4.0, 0.0]))
     Array([5.e+000, 1.e+300], f64)

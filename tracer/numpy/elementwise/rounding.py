@@ -1,7 +1,4 @@
-"""Rounding, the parts of numbers, and what is done about numbers that are none."""
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+"""Rounding, real and imaginary parts, signs, and replacement of NaN and infinity."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ from tracer.trace.source import here
 
 
 def _whole(name: str, x: Any, function: Callable[..., Any]) -> Array:
-    """A rounding function: integers and bools are whole already."""
+    """Apply a rounding function to floats, and return integers and bools unchanged. Raises DTypeError if complex."""
     value = operand(name, x)
     if dtypes.is_complex(value.dtype):
         raise DTypeError(message(f"{name}{here()}: complex numbers have no order", f"got {value.type}"))
@@ -36,7 +33,7 @@ def _whole(name: str, x: Any, function: Callable[..., Any]) -> Array:
 @elementwise
 @makes_new
 def floor(x: Any, /) -> Array:
-    """The largest whole number not above x, of x's dtype.
+    """Return the largest integer <= x, in x's dtype.
 
     >>> tnp.floor(tnp.asarray([1.5, -1.5]))
     Array([ 1., -2.], f64)
@@ -47,7 +44,7 @@ def floor(x: Any, /) -> Array:
 @elementwise
 @makes_new
 def ceil(x: Any, /) -> Array:
-    """The smallest whole number not below x, of x's dtype.
+    """Return the smallest integer >= x, in x's dtype.
 
     >>> tnp.ceil(tnp.asarray([1.5, -1.5]))
     Array([ 2., -1.], f64)
@@ -58,7 +55,7 @@ def ceil(x: Any, /) -> Array:
 @elementwise
 @makes_new
 def trunc(x: Any, /) -> Array:
-    """The whole part of x, of x's dtype.
+    """Return x rounded towards zero, in x's dtype.
 
     >>> tnp.trunc(tnp.asarray([1.5, -1.5]))
     Array([ 1., -1.], f64)
@@ -76,9 +73,9 @@ fix = trunc
 @elementwise
 @makes_new
 def rint(x: Any, /) -> Array:
-    """The nearest whole number, halves to the even neighbour.
+    """Return the nearest integer, ties to even.
 
-    x: numbers [*s]. Returns [*s], of x's dtype; integers become floats of the default dtype, whatever their width.
+    x: numbers [*s]. Returns [*s], in x's dtype; integers of any width become the default float.
 
     >>> tnp.rint(tnp.asarray([0.5, 1.5, 2.6]))
     Array([0., 2., 3.], f64)
@@ -88,9 +85,9 @@ def rint(x: Any, /) -> Array:
 
 @makes_new
 def round(a: Any, decimals: int = 0) -> Array:
-    """The nearest number with so many decimals, halves to the even neighbour; negative `decimals` round to tens.
+    """Return x rounded to `decimals` digits, ties to even; negative `decimals` round to tens, hundreds, ...
 
-    a: [*s]; decimals: known while tracing. Returns [*s], of a's dtype.
+    a: [*s]; decimals: a concrete integer. Returns [*s], in a's dtype.
 
     >>> tnp.round(tnp.asarray([0.5, 1.25, 2.675]), 1)
     Array([0.5, 1.2, 2.7], f64)
@@ -113,17 +110,17 @@ around = round
 
 
 def _of_parts(x: Any, function: Callable[..., Any]) -> Array:
-    """A function of real numbers on both parts of complex ones."""
+    """Apply a function of reals to `x`, or to both parts of a complex `x`."""
     if dtypes.is_complex(x.dtype):
         return parts.complex(function(parts.real(x)), function(parts.imag(x)))
     return function(x)
 
 
 def modf(x: Any, /) -> tuple[Array, Array]:
-    """The fractional and the whole part, both with the sign of x.
+    """Return the fractional and the integral part, both with the sign of x.
 
-    x: real numbers [*s]. Returns two arrays of floats [*s]; those of integers are float32 up to 32 bits, else of the
-    default dtype.
+    x: real numbers [*s]. Returns two arrays of floats [*s]; integers give float32 up to 32 bits, else the default
+    float.
 
     >>> tnp.modf(tnp.asarray([1.5, -1.5]))
     (Array([ 0.5, -0.5], f64), Array([ 1., -1.], f64))
@@ -134,14 +131,14 @@ def modf(x: Any, /) -> tuple[Array, Array]:
     return copysign(comparison.select(infinite, 0, arithmetic.sub(value, whole)), value), whole
 
 
-# Parts of numbers
+# Parts of complex numbers, and signs
 
 
 @makes_new
 def real(val: Any, /) -> Array:
-    """The real part; real numbers are their own.
+    """Return the real part; real arrays are returned as they are.
 
-    val: [*s]. Returns [*s], of the real dtype of as many bits as a part has.
+    val: [*s]. Returns [*s], in the real dtype of its parts.
 
     >>> tnp.real(tnp.asarray([1 + 2j]))
     Array([1.], f64)
@@ -151,9 +148,9 @@ def real(val: Any, /) -> Array:
 
 
 def imag(val: Any, /) -> Array:
-    """The imaginary part; zeros for real numbers.
+    """Return the imaginary part; zeros for real arrays.
 
-    val: [*s]. Returns [*s], of the real dtype of as many bits as a part has.
+    val: [*s]. Returns [*s], in the real dtype of its parts.
 
     >>> tnp.imag(tnp.asarray([1 + 2j]))
     Array([2.], f64)
@@ -164,7 +161,7 @@ def imag(val: Any, /) -> Array:
 
 @makes_new
 def conjugate(x: Any, /) -> Array:
-    """The complex conjugate; real numbers are their own.
+    """Return the complex conjugate; real arrays are returned as they are.
 
     >>> tnp.conjugate(tnp.asarray([1 + 2j]))
     Array([1.-2.j], c128)
@@ -178,7 +175,7 @@ conj = conjugate
 
 @elementwise
 def signbit(x: Any, /) -> Array:
-    """Whether the sign is minus, for -0.0 and NaN too.
+    """Return whether the sign bit is set, also of -0.0 and NaN.
 
     >>> tnp.signbit(tnp.asarray([-1.0, -0.0, 0.0]))
     Array([ True,  True, False], bool)
@@ -194,7 +191,7 @@ def signbit(x: Any, /) -> Array:
 
 
 def copysign(x1: Any, x2: Any, /) -> Array:
-    """The magnitude of x1 with the sign of x2.
+    """Return the magnitude of x1 with the sign of x2.
 
     >>> tnp.copysign(tnp.asarray([1.0, -2.0]), tnp.asarray([-0.0, 3.0]))
     Array([-1.,  2.], f64)
@@ -203,7 +200,7 @@ def copysign(x1: Any, x2: Any, /) -> Array:
 
 
 def nextafter(x1: Any, x2: Any, /) -> Array:
-    """The neighbour of x1 towards x2 among the floats.
+    """Return the next float after x1 towards x2.
 
     >>> tnp.nextafter(tnp.asarray([1.0]), 2.0) - 1.0
     Array([2.22044605e-16], f64)
@@ -212,7 +209,7 @@ def nextafter(x1: Any, x2: Any, /) -> Array:
 
 
 def finite(value: Array, nan: Any, posinf: Any, neginf: Any) -> Array:
-    """The array with NaN and infinities replaced: by 0 and the largest finite numbers, unless given."""
+    """Replace NaN and infinities: by 0 and the largest finite values, unless other values are given."""
     if dtypes.is_complex(value.dtype):
         return parts.complex(*(finite(part(value), nan, posinf, neginf) for part in (parts.real, parts.imag)))
     if not dtypes.is_float(value.dtype):

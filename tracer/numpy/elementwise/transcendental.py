@@ -1,11 +1,8 @@
-"""Exponentials, logarithms, trigonometric and hyperbolic functions at every element.
+"""Elementwise exponentials, logarithms, trigonometric and hyperbolic functions.
 
 Integers are cast to a float dtype first. Floats outside a function's domain give NaN; complex numbers take the
 principal branch.
 """
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ from tracer.trace.array import Array
 
 
 def exp(x: Any, /) -> Array:
-    """e to the power x.
+    """Return e to the power x.
 
     >>> tnp.exp(tnp.asarray([0.0, 1.0]))
     Array([1.        , 2.71828183], f64)
@@ -34,7 +31,7 @@ def exp(x: Any, /) -> Array:
 
 
 def exp2(x: Any, /) -> Array:
-    """2 to the power x.
+    """Return 2 to the power x.
 
     >>> tnp.exp2(tnp.asarray([0.0, 3.0]))
     Array([1., 8.], f64)
@@ -43,7 +40,7 @@ def exp2(x: Any, /) -> Array:
 
 
 def expm1(x: Any, /) -> Array:
-    """exp(x) - 1, exact near 0.
+    """Return exp(x) - 1, accurate near 0.
 
     >>> tnp.expm1(tnp.asarray([0.0, 1e-20]))
     Array([0.e+00, 1.e-20], f64)
@@ -52,7 +49,7 @@ def expm1(x: Any, /) -> Array:
 
 
 def log(x: Any, /) -> Array:
-    """The natural logarithm.
+    """Return the natural logarithm of x.
 
     >>> tnp.log(tnp.asarray([1.0, 10.0]))
     Array([0.        , 2.30258509], f64)
@@ -61,7 +58,7 @@ def log(x: Any, /) -> Array:
 
 
 def log2(x: Any, /) -> Array:
-    """The logarithm to base 2.
+    """Return the base-2 logarithm of x.
 
     >>> tnp.log2(tnp.asarray([1.0, 8.0]))
     Array([0., 3.], f64)
@@ -71,7 +68,7 @@ def log2(x: Any, /) -> Array:
 
 @elementwise
 def log10(x: Any, /) -> Array:
-    """The logarithm to base 10.
+    """Return the base-10 logarithm of x.
 
     >>> tnp.log10(tnp.asarray([1.0, 10.0]))
     Array([0., 1.], f64)
@@ -83,7 +80,7 @@ def log10(x: Any, /) -> Array:
 
 
 def log1p(x: Any, /) -> Array:
-    """log(1 + x), exact near 0.
+    """Return log(1 + x), accurate near 0.
 
     >>> tnp.log1p(tnp.asarray([0.0, 1e-20]))
     Array([0.e+00, 1.e-20], f64)
@@ -93,7 +90,7 @@ def log1p(x: Any, /) -> Array:
 
 @elementwise
 def logaddexp(x1: Any, x2: Any, /) -> Array:
-    """log(exp(x1) + exp(x2)) without overflow; of complex numbers with an imaginary part in [-π, π).
+    """Return log(exp(x1) + exp(x2)) without overflow. The imaginary part of complex results is in [-π, π).
 
     >>> tnp.logaddexp(tnp.asarray([1000.0, -tnp.inf]), 1000.0)
     Array([1000.69314718, 1000.        ], f64)
@@ -103,7 +100,7 @@ def logaddexp(x1: Any, x2: Any, /) -> Array:
 
 
 def logaddexp2(x1: Any, x2: Any, /) -> Array:
-    """log2(2**x1 + 2**x2) without overflow; of complex numbers with an imaginary part in [-π, π) / log(2).
+    """Return log2(2**x1 + 2**x2) without overflow. The imaginary part of complex results is in [-π, π) / log(2).
 
     >>> tnp.logaddexp2(tnp.asarray([1000.0]), 1000.0)
     Array([1001.], f64)
@@ -114,9 +111,10 @@ def logaddexp2(x1: Any, x2: Any, /) -> Array:
 
 
 def _logaddexp(x: Value, y: Value) -> Array:
-    """The derivative is the logistic function of the difference; 1 where both are infinite, NaN where one is NaN.
+    """Return log(exp(x) + exp(y)). The derivative is the logistic function of the difference.
 
-    One of two smooth formulas is selected: a magnitude or a maximum has a kink where the arguments are equal.
+    The derivative is 1 where both are infinite and NaN where one is NaN. One of two smooth formulas is selected,
+    because |x - y| and max(x, y) have a kink where x = y.
     """
     difference = arithmetic.sub(x, y)
     infinite = bits.and_(comparison.ne(difference, difference), comparison.eq(x, y))  # equal infinities
@@ -131,14 +129,14 @@ def _logaddexp(x: Value, y: Value) -> Array:
 
 
 def _in_one_turn(x: Value) -> Array:
-    """Complex numbers with whole turns taken off the imaginary part, which is then in [-π, π)."""
+    """Return complex numbers with the imaginary part moved into [-π, π) by multiples of 2π."""
     imag, turn = parts.imag(x), 2 * np.pi
     turns = rounding.floor(arithmetic.div(arithmetic.add(imag, np.pi), turn))
     return parts.complex(parts.real(x), arithmetic.sub(imag, arithmetic.mul(turns, turn)))
 
 
 def sin(x: Any, /) -> Array:
-    """The sine of x in radians.
+    """Return the sine of x, in radians.
 
     >>> tnp.sin(tnp.asarray([0.0, tnp.pi / 2]))
     Array([0., 1.], f64)
@@ -147,7 +145,7 @@ def sin(x: Any, /) -> Array:
 
 
 def cos(x: Any, /) -> Array:
-    """The cosine of x in radians.
+    """Return the cosine of x, in radians.
 
     >>> tnp.cos(tnp.asarray([0.0, tnp.pi]))
     Array([ 1., -1.], f64)
@@ -156,7 +154,7 @@ def cos(x: Any, /) -> Array:
 
 
 def tan(x: Any, /) -> Array:
-    """The tangent of x in radians.
+    """Return the tangent of x, in radians.
 
     >>> tnp.tan(tnp.asarray([0.0, 1.0]))
     Array([0.        , 1.55740772], f64)
@@ -165,7 +163,7 @@ def tan(x: Any, /) -> Array:
 
 
 def arcsin(x: Any, /) -> Array:
-    """The inverse sine, in [-π/2, π/2].
+    """Return the inverse sine, in [-π/2, π/2].
 
     >>> tnp.arcsin(tnp.asarray([0.0, 1.0]))
     Array([0.        , 1.57079633], f64)
@@ -177,7 +175,7 @@ asin = arcsin
 
 
 def arccos(x: Any, /) -> Array:
-    """The inverse cosine, in [0, π].
+    """Return the inverse cosine, in [0, π].
 
     >>> tnp.arccos(tnp.asarray([1.0, 0.0]))
     Array([0.        , 1.57079633], f64)
@@ -189,7 +187,7 @@ acos = arccos
 
 
 def arctan(x: Any, /) -> Array:
-    """The inverse tangent, in [-π/2, π/2].
+    """Return the inverse tangent, in [-π/2, π/2].
 
     >>> tnp.arctan(tnp.asarray([0.0, 1.0]))
     Array([0.        , 0.78539816], f64)
@@ -201,7 +199,7 @@ atan = arctan
 
 
 def arctan2(x1: Any, x2: Any, /) -> Array:
-    """The angle of the point (x2, x1) in [-π, π], with the signs of zeros deciding the quadrant.
+    """Return the angle of the point (x2, x1) in [-π, π]. The signs of zeros decide the quadrant.
 
     >>> tnp.arctan2(tnp.asarray([1.0, -1.0]), tnp.asarray([1.0, -1.0]))
     Array([ 0.78539816, -2.35619449], f64)
@@ -213,7 +211,7 @@ atan2 = arctan2
 
 
 def sinh(x: Any, /) -> Array:
-    """The hyperbolic sine.
+    """Return the hyperbolic sine.
 
     >>> tnp.sinh(tnp.asarray([0.0, 1.0]))
     Array([0.        , 1.17520119], f64)
@@ -222,7 +220,7 @@ def sinh(x: Any, /) -> Array:
 
 
 def cosh(x: Any, /) -> Array:
-    """The hyperbolic cosine.
+    """Return the hyperbolic cosine.
 
     >>> tnp.cosh(tnp.asarray([0.0, 1.0]))
     Array([1.        , 1.54308063], f64)
@@ -231,7 +229,7 @@ def cosh(x: Any, /) -> Array:
 
 
 def tanh(x: Any, /) -> Array:
-    """The hyperbolic tangent.
+    """Return the hyperbolic tangent.
 
     >>> tnp.tanh(tnp.asarray([0.0, 1.0]))
     Array([0.        , 0.76159416], f64)
@@ -240,7 +238,7 @@ def tanh(x: Any, /) -> Array:
 
 
 def arcsinh(x: Any, /) -> Array:
-    """The inverse hyperbolic sine.
+    """Return the inverse hyperbolic sine.
 
     >>> tnp.arcsinh(tnp.asarray([0.0, 1.0]))
     Array([0.        , 0.88137359], f64)
@@ -252,7 +250,7 @@ asinh = arcsinh
 
 
 def arccosh(x: Any, /) -> Array:
-    """The inverse hyperbolic cosine, NaN below 1.
+    """Return the inverse hyperbolic cosine; NaN below 1.
 
     >>> tnp.arccosh(tnp.asarray([1.0, 2.0]))
     Array([0.        , 1.3169579], f64)
@@ -264,7 +262,7 @@ acosh = arccosh
 
 
 def arctanh(x: Any, /) -> Array:
-    """The inverse hyperbolic tangent, NaN beyond ±1.
+    """Return the inverse hyperbolic tangent; NaN beyond ±1.
 
     >>> tnp.arctanh(tnp.asarray([0.0, 0.5]))
     Array([0.        , 0.54930614], f64)
@@ -276,7 +274,7 @@ atanh = arctanh
 
 
 def sinc(x: Any, /) -> Array:
-    """sin(πx) / (πx), and 1 at 0, where the derivative is 0.
+    """Return sin(πx) / (πx), and 1 at 0, where the derivative is 0.
 
     x: numbers [*s]; integers are cast to floats. Returns floats or complex numbers [*s].
 
@@ -286,13 +284,14 @@ def sinc(x: Any, /) -> Array:
     (value,) = promoted_inexact("sinc", x)
     zero = comparison.eq(value, 0)
     angle = arithmetic.mul(comparison.select(zero, 1, value), np.pi)
-    near = arithmetic.sub(1, arithmetic.mul(arithmetic.mul(value, value), np.pi**2 / 6))  # for derivatives at 0
+    # The Taylor series has the derivatives at 0.
+    near = arithmetic.sub(1, arithmetic.mul(arithmetic.mul(value, value), np.pi**2 / 6))
     return comparison.select(zero, near, arithmetic.div(trigonometric.sin(angle), angle))
 
 
 @elementwise
 def deg2rad(x: Any, /) -> Array:
-    """Degrees to radians.
+    """Convert degrees to radians.
 
     >>> tnp.deg2rad(tnp.asarray([180.0]))
     Array([3.14159265], f64)
@@ -306,7 +305,7 @@ radians = deg2rad
 
 @elementwise
 def rad2deg(x: Any, /) -> Array:
-    """Radians to degrees.
+    """Convert radians to degrees.
 
     >>> tnp.rad2deg(tnp.asarray([tnp.pi]))
     Array([180.], f64)
@@ -319,9 +318,9 @@ degrees = rad2deg
 
 
 def angle(z: Any, deg: bool = False) -> Array:
-    """The argument of complex numbers, in [-π, π]; 0 or π for real ones, -0.0 included. In degrees if `deg`.
+    """Return the argument of complex numbers, in [-π, π]; 0 or π for reals, -0.0 included. In degrees if `deg`.
 
-    z: any numbers [*s]; returns floats [*s] of z's precision, of the default dtype for integers.
+    z: numbers [*s]. Returns floats [*s] of z's precision; integers give the default float.
 
     >>> tnp.angle(tnp.asarray([1j, -1.0]))
     Array([1.57079633, 3.14159265], f64)

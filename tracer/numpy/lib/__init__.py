@@ -1,4 +1,4 @@
-"""`tracer.numpy.lib`: what NumPy keeps in its `lib` and arrays of ours have, too."""
+"""`tracer.numpy.lib`: the part of NumPy's `lib` that arrays support."""
 
 from tracer.numpy.lib import stride_tricks
 

@@ -1,4 +1,4 @@
-"""Windows that slide over an array. They are copies, as all slices are: arrays have no strides."""
+"""Sliding windows over an array. They are copies, because arrays have no strides."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tracer.trace.tracebacks import set_boundaries
 def sliding_window_view(
     x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
 ) -> Array:
-    """All windows of a shape in an array, as axes behind its own: of [n] and size w, [n - w + 1, w].
+    """Return all windows of a shape in an array, as trailing axes: [n] and size w give [n - w + 1, w].
 
-    axis: of which axes the sizes are, by default of all. Raises ShapeError where there are not as many of both, or an
-    axis is shorter than its window; ArgumentError for writeable=True. x: [*s]; window_shape: a size, or one for each
-    axis; subok: changes nothing. Returns x's dtype.
+    x: [*s]; window_shape: a size, or one for each axis; axis: the axes of the windows, by default all; subok: ignored.
+    Returns x's dtype. Raises ShapeError if the numbers of sizes and axes differ, or a window exceeds its axis;
+    ArgumentError for writeable=True.
 
     >>> tnp.lib.stride_tricks.sliding_window_view(tnp.asarray([1, 2, 3, 4]), 3)
     Array([[1, 2, 3],
@@ -46,8 +46,8 @@ def sliding_window_view(
         n = array.shape[at]
         if not 0 <= size <= n:
             raise ShapeError(message(f"{name}{here()}: a window of {size} does not fit an axis of {n}"))
-        places = np.arange(n - size + 1)[:, None] + np.arange(size)
-        array = moveaxis(take(array, places, at), at + 1, -1)
+        windows = np.arange(n - size + 1)[:, None] + np.arange(size)
+        array = moveaxis(take(array, windows, at), at + 1, -1)
     return array
 
 

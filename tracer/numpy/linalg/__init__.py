@@ -1,7 +1,4 @@
-"""Linear algebra: norms and products here, solutions and determinants in `solving`. `tracer.numpy.linalg`."""
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+"""Linear algebra: norms and products. Solutions and determinants are in `solving`. `tracer.numpy.linalg`."""
 
 from __future__ import annotations
 
@@ -20,21 +17,12 @@ from tracer.numpy.core.promotion import promoted_inexact
 from tracer.numpy.elementwise.arithmetic import absolute
 from tracer.numpy.elementwise.powers import power
 from tracer.numpy.linalg.einsum import einsum
-from tracer.numpy.linalg.solving import cholesky as cholesky
-from tracer.numpy.linalg.solving import det as det
-from tracer.numpy.linalg.solving import inv as inv
-from tracer.numpy.linalg.solving import slogdet as slogdet
-from tracer.numpy.linalg.solving import solve as solve
-from tracer.numpy.linalg.solving import tensorinv as tensorinv
-from tracer.numpy.linalg.solving import tensorsolve as tensorsolve
+from tracer.numpy.linalg.solving import cholesky, det, inv, slogdet, solve, tensorinv, tensorsolve
 from tracer.numpy.reduce.matmul import cross as _cross
-from tracer.numpy.reduce.matmul import matmul as matmul
+from tracer.numpy.reduce.matmul import matmul, tensordot, vecdot
 from tracer.numpy.reduce.matmul import outer as _outer
-from tracer.numpy.reduce.matmul import tensordot as tensordot
-from tracer.numpy.reduce.matmul import vecdot as vecdot
 from tracer.numpy.reduce.reductions import max, min, sum
-from tracer.numpy.shapes.manipulation import broadcast_to, expand_dims, moveaxis, ravel
-from tracer.numpy.shapes.manipulation import matrix_transpose as matrix_transpose
+from tracer.numpy.shapes.manipulation import broadcast_to, expand_dims, matrix_transpose, moveaxis, ravel
 from tracer.numpy.shapes.matrices import diagonal as _diagonal
 from tracer.numpy.shapes.matrices import eye
 from tracer.numpy.shapes.matrices import trace as _trace
@@ -57,12 +45,12 @@ __all__ = [
 
 
 def norm(x: Any, ord: Any = None, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Array:
-    """The norm of vectors along one axis, or of matrices along two; of all elements, without an axis and `ord`.
+    """Return the norm of vectors along one axis, or of matrices along two; without an axis and `ord`, of all elements.
 
-    x: [*s]; axis: one, two, or None for all elements; ord: of vectors None or 2 (Euclidean), 1, inf, -inf, 0 (how many
-    are not 0), or any power; of matrices None or "fro", 1, -1, inf, -inf; keepdims: keep the axes with size 1. Returns
-    floats [*s minus axes], of x's precision; integers are cast. The derivative at 0 is 0. Raises ArgumentError for
-    another ord.
+    x: [*s]; axis: one, two, or None for all elements; ord: for vectors None or 2 (Euclidean), 1, inf, -inf, 0 (the
+    number of nonzeros), or any power; for matrices None or "fro", 1, -1, inf, -inf; keepdims: keep the axes with size
+    1. Returns floats [*s minus axes], of x's precision; integers are cast. The derivative at 0 is 0. Raises
+    ArgumentError for another ord.
 
     >>> tnp.linalg.norm(tnp.asarray([3.0, 4.0]))
     Array(5., f64)
@@ -79,15 +67,15 @@ def norm(x: Any, ord: Any = None, axis: int | Sequence[int] | None = None, keepd
     if len(axes) == 2:
         return _matrix_norm(value, "fro" if ord is None else ord, axes, keepdims)
     raise ShapeError(
-        message(f"norm{here()}: of vectors or matrices", f"got {value.type}, axis={axis}", help="give axis=")
+        message(f"norm{here()} takes vectors or matrices", f"got {value.type}, axis={axis}", help="give axis=")
     )
 
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
-    """The vector product of vectors of three components along an axis.
+    """Return the vector product of vectors of three components along an axis.
 
-    x1, x2: [*s], 3 along `axis`, by default the last; the other axes broadcast. Returns [*s] of their common dtype.
-    Raises ShapeError for vectors of two components, of which `tracer.numpy.cross` gives the third one.
+    x1, x2: [*s], 3 along `axis`, by default the last; the other axes broadcast. Returns [*s] in the promoted dtype.
+    Raises ShapeError for vectors of two components, for which `tracer.numpy.cross` returns the third.
 
     >>> tnp.linalg.cross(tnp.asarray([1, 0, 0]), tnp.asarray([0, 1, 0]))
     Array([0, 0, 1], i64)
@@ -99,10 +87,10 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
 
 
 def vector_norm(x: Any, /, *, axis: int | Sequence[int] | None = None, keepdims: bool = False, ord: Any = 2) -> Array:
-    """The norm of vectors along one or more axes, taken together.
+    """Return the norm of vectors along one or more axes, taken together.
 
-    x: [*s]; axis: one or several, by default all; keepdims: keep them with size 1; ord: as of `norm`. Returns real
-    numbers [*s minus axes].
+    x: [*s]; axis: one or several, by default all; keepdims: keep them with size 1; ord: as in `norm`. Returns floats
+    [*s minus axes].
 
     >>> tnp.linalg.vector_norm(tnp.asarray([3.0, -4.0]), ord=1)
     Array(7., f64)
@@ -125,7 +113,7 @@ def vector_norm(x: Any, /, *, axis: int | Sequence[int] | None = None, keepdims:
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
-    """The norm of matrices in the last two axes: "fro", 1, -1, inf or -inf; of known values also 2, -2 and "nuc".
+    """Return the norm of matrices in the last two axes: "fro", 1, -1, inf or -inf; if concrete also 2, -2 and "nuc".
 
     x: [*s, m, n]; keepdims: keep both axes with size 1; ord: which norm. Returns floats [*s], of x's precision;
     integers are cast. Raises ArgumentError for another ord.
@@ -144,15 +132,15 @@ def _matrix_norm(x: Array, ord: Any, axes: tuple[int, ...], keepdims: bool) -> A
     if ord in (1, -1, np.inf, -np.inf):
         summed, kept = (rows, columns) if ord in (1, -1) else (columns, rows)
         totals = sum(absolute(x), summed, keepdims=True)
-        greatest = ord in (1, np.inf)
-        extreme = max(totals, kept, keepdims=True, initial=0) if greatest else min(totals, kept, keepdims=True)
+        is_max = ord in (1, np.inf)
+        extreme = max(totals, kept, keepdims=True, initial=0) if is_max else min(totals, kept, keepdims=True)
         return extreme if keepdims else extreme.squeeze(axes)
     if ord in (2, -2, "nuc"):
         singular = by_value(np.linalg.svdvals, "")(moveaxis(x, axes, (-2, -1)))
         found: Array = max(singular, -1, initial=0) if ord == 2 else (min if ord == -2 else sum)(singular, -1)
         return expand_dims(found, axes) if keepdims else found
     raise ArgumentError(
-        message(f"norm{here()}: no matrix norm {ord!r}", help='"fro", "nuc", 1, -1, 2, -2, inf and -inf are there')
+        message(f"norm{here()}: no matrix norm {ord!r}", help='ord is "fro", "nuc", 1, -1, 2, -2, inf or -inf')
     )
 
 
@@ -166,9 +154,9 @@ def _euclidean(x: Array, axis: Any, keepdims: bool = False) -> Array:
 
 
 def diagonal(x: Any, /, *, offset: int = 0) -> Array:
-    """The diagonal of matrices in the last two axes.
+    """Return the diagonal of matrices in the last two axes.
 
-    x: [*s, r, c]; offset: how far above the main one. Returns [*s, n], of x's dtype.
+    x: [*s, r, c]; offset: above the main diagonal if positive. Returns [*s, n], in x's dtype.
 
     >>> tnp.linalg.diagonal(tnp.asarray([[1, 2], [3, 4]]))
     Array([1, 4], i64)
@@ -177,10 +165,10 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Array:
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
-    """The sum over the diagonal of matrices in the last two axes.
+    """Return the sum over the diagonal of matrices in the last two axes.
 
-    x: [*s, r, c]; offset: how far above the main diagonal; dtype: what to sum in, by default x's, in 64 bits for bools
-    and small integers. Returns [*s].
+    x: [*s, r, c]; offset: above the main diagonal if positive; dtype: of the sum, by default x's, 64 bits for bools and
+    small integers. Returns [*s].
 
     >>> tnp.linalg.trace(tnp.asarray([[1, 2], [3, 4]]))
     Array(5, i64)
@@ -189,9 +177,9 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
 
 
 def outer(x1: Any, x2: Any, /) -> Array:
-    """The products of each element of a vector with each of another.
+    """Return the products of each element of one vector with each element of another.
 
-    x1: [m]; x2: [n]; other shapes are made flat. Returns [m, n], in the dtype to which both are promoted.
+    x1: [m]; x2: [n]; other shapes are flattened. Returns [m, n], in the promoted dtype.
 
     >>> tnp.linalg.outer(tnp.asarray([1, 2]), tnp.asarray([3, 4]))
     Array([[3, 4],
@@ -202,10 +190,10 @@ def outer(x1: Any, x2: Any, /) -> Array:
 
 @makes_new
 def matrix_power(a: Any, n: int) -> Array:
-    """A square matrix to an integer power, by repeated squaring; its inverse to the positive one where n < 0.
+    """Return a square matrix to an integer power, by repeated squaring; for n < 0, the power of its inverse.
 
-    a: [*s, n, n]; n: known while tracing. Returns [*s, n, n], of a's dtype, of floats where n < 0. Raises ShapeError
-    for other shapes, and as `inv`.
+    a: [*s, n, n]; n: a concrete integer. Returns [*s, n, n], in a's dtype, floats if n < 0. Raises ShapeError for other
+    shapes, and the errors of `inv`.
 
     >>> tnp.linalg.matrix_power(tnp.asarray([[1, 1], [0, 1]]), 3)
     Array([[1, 3],
@@ -226,10 +214,10 @@ def matrix_power(a: Any, n: int) -> Array:
 
 @makes_new
 def multi_dot(arrays: Sequence[Any]) -> Array:
-    """The product of two or more matrices, in the cheapest order.
+    """Return the product of two or more matrices, multiplied in the cheapest order.
 
-    arrays: [m, k], [k, l], ..., of which the first and the last may be vectors. Returns [m, n], without the axis of a
-    vector, in the dtype to which all are promoted. Raises ShapeError where neighbours do not fit.
+    arrays: [m, k], [k, l], ...; the first and the last may be vectors. Returns [m, n], without the axis of a vector, in
+    the promoted dtype. Raises ShapeError if neighbours do not fit.
 
     >>> tnp.linalg.multi_dot([tnp.ones((2, 3)), tnp.ones((3, 4)), tnp.ones((4, 2))]).shape
     (2, 2)
@@ -245,45 +233,45 @@ def multi_dot(arrays: Sequence[Any]) -> Array:
     return einsum(f"{','.join(terms)}->{result}", *arrays, optimize="optimal")
 
 
-# Eigenvalues, singular values and what rests on them, by NumPy and of values that are known, until there are primitives
+# Factorisations without a primitive: NumPy's functions on concrete values
 
 LinAlgError = np.linalg.LinAlgError
 
 _FACTORISATIONS = {
-    "cond": "How much errors may grow in a solution: the ratio of the extreme singular values, or by other norms.",
-    "eig": "The eigenvalues and right eigenvectors of matrices: complex, also where all are real.",
-    "eigh": "The eigenvalues, in ascending order, and eigenvectors of Hermitian matrices.",
-    "eigvals": "The eigenvalues of matrices: complex, also where all are real.",
-    "eigvalsh": "The eigenvalues of Hermitian matrices, in ascending order.",
-    "lstsq": "The x that makes |A x - b| least, with residuals, rank and singular values.",
-    "matrix_rank": "How many singular values are not negligible.",
-    "pinv": "The Moore-Penrose inverses of matrices.",
-    "qr": "Orthonormal Q and triangular R with A = Q R.",
-    "svd": "U, the singular values in descending order, and V^H with A = U S V^H.",
-    "svdvals": "The singular values of matrices, in descending order.",
+    "cond": "Return the condition number: the ratio of the extreme singular values, or of other norms.",
+    "eig": "Return the eigenvalues and right eigenvectors of matrices, always complex.",
+    "eigh": "Return the eigenvalues, in ascending order, and eigenvectors of Hermitian matrices.",
+    "eigvals": "Return the eigenvalues of matrices, always complex.",
+    "eigvalsh": "Return the eigenvalues of Hermitian matrices, in ascending order.",
+    "lstsq": "Return the x that minimises |A x - b|, with residuals, rank and singular values.",
+    "matrix_rank": "Return the number of singular values that are not negligible.",
+    "pinv": "Return the Moore-Penrose inverses of matrices.",
+    "qr": "Return orthonormal Q and triangular R with A = Q R.",
+    "svd": "Return U, the singular values S in descending order, and V^H with A = U S V^H.",
+    "svdvals": "Return the singular values of matrices, in descending order.",
 }
 
 _SHAPES = {
     "cond": (
-        'x: [*s, m, n]; p: None or 2, for which any shape will do, 1, -1, inf, -inf, -2, "fro" or "nuc". Returns [*s].'
+        'x: [*s, m, n]; p: None or 2 for matrices of any shape; 1, -1, inf, -inf, -2, "fro" or "nuc". Returns [*s].'
     ),
-    "eig": ("a: [*s, n, n]. Returns eigenvalues [*s, n] and eigenvectors [*s, n, n], of which each column is one."),
+    "eig": ("a: [*s, n, n]. Returns eigenvalues [*s, n] and eigenvectors [*s, n, n], as columns."),
     "eigh": (
-        'a: [*s, n, n], of which UPLO="L" reads the lower triangle and "U" the upper. Returns eigenvalues [*s, n] and\n'
-        "eigenvectors [*s, n, n], of which each column is one."
+        'a: [*s, n, n]; UPLO: "L" reads the lower triangle, "U" the upper. Returns eigenvalues [*s, n] and\n'
+        "eigenvectors [*s, n, n], as columns."
     ),
-    "eigvals": "a: [*s, n, n]. Returns [*s, n], in no order.",
-    "eigvalsh": ('a: [*s, n, n], of which UPLO="L" reads the lower triangle and "U" the upper. Returns [*s, n].'),
+    "eigvals": "a: [*s, n, n]. Returns [*s, n], unordered.",
+    "eigvalsh": ('a: [*s, n, n]; UPLO: "L" reads the lower triangle, "U" the upper. Returns [*s, n].'),
     "lstsq": (
         "a: [m, n]; b: [m] or [m, k]; rcond: singular values below it times the largest count as 0. Returns x [n] or\n"
         "[n, k], residuals [0] or [k], the rank, and singular values [min(m, n)]."
     ),
     "matrix_rank": (
-        "A: [*s, m, n]; tol, rtol: what is negligible, absolutely or beside the largest; hermitian: whether A is.\n"
+        "A: [*s, m, n]; tol, rtol: the negligible size, absolute or relative to the largest; hermitian: whether A is.\n"
         "Returns [*s]."
     ),
     "pinv": (
-        "a: [*s, m, n]; rcond, rtol: which singular values count as 0, beside the largest; hermitian: whether a is.\n"
+        "a: [*s, m, n]; rcond, rtol: singular values below it times the largest count as 0; hermitian: whether a is.\n"
         "Returns [*s, n, m]."
     ),
     "qr": (
@@ -313,7 +301,7 @@ _EXAMPLES = {
 
 
 def _always_complex(theirs: Callable[..., Any]) -> Callable[..., Any]:
-    """Dtypes follow from dtypes, as in the array API and JAX; NumPy's follow from values."""
+    """Return the function with complex results, so that dtypes follow from dtypes; NumPy's follow from values."""
 
     def complex_of(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return x.astype(np.result_type(x.dtype, np.complex64), copy=False)

@@ -1,8 +1,8 @@
-"""Solutions, inverses, determinants and factors of one matrix that is known, by NumPy's own functions of LAPACK.
+"""Solutions, inverses, determinants and factors of one small concrete matrix, by NumPy's LAPACK functions.
 
-They are those that `numpy.linalg` calls, in double precision as there, so that values keep their bits; what it does
-around them takes longer than a small matrix. Where something is not as usual the answer is None, and the way through
-the primitives says what it is.
+They are the functions that `numpy.linalg` calls, in the same precision, so results keep their bits. Calling them
+directly skips checks that take longer than a small matrix. In unusual cases the answer is None, and the primitives
+compute the result or raise the error.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _REAL = (dtypes.F32, dtypes.F64)
 
 
 def solution(a: Any, b: Any) -> Array | None:
-    """The x with a x = b, of one matrix and a vector or matrix of its dtype."""
+    """Return x with a x = b, for one matrix and a vector or matrix of its dtype."""
     x, y = _matrix(a), _real(b)
     if x is None or y is None or x.dtype is not y.dtype or y.ndim not in (1, 2) or y.shape[0] != x.shape[0]:
         return None
@@ -34,19 +34,19 @@ def solution(a: Any, b: Any) -> Array | None:
 
 
 def inverse(a: Any) -> Array | None:
-    """The inverse of one matrix."""
+    """Return the inverse of one matrix."""
     x = _matrix(a)
     return None if x is None else _finite(_LAPACK.inv, x)
 
 
 def lower_factor(a: Any) -> Array | None:
-    """The lower Cholesky factor of the Hermitian part of one matrix."""
+    """Return the lower Cholesky factor of the Hermitian part of one matrix."""
     x = _matrix(a)
     return None if x is None else _finite(_LAPACK.cholesky_lo, 0.5 * (x + x.T))
 
 
 def determinant(a: Any) -> Array | None:
-    """The determinant of one matrix of more than three rows."""
+    """Return the determinant of one matrix of more than three rows."""
     x = _matrix(a)
     if x is None or len(x) <= 3:
         return None
@@ -54,7 +54,7 @@ def determinant(a: Any) -> Array | None:
 
 
 def sign_and_logarithm(a: Any) -> tuple[Array, Array] | None:
-    """The sign of the determinant of one matrix, and the logarithm of its absolute value."""
+    """Return the sign of the determinant of one matrix, and the logarithm of its absolute value."""
     x = _matrix(a)
     if x is None:
         return None
@@ -69,7 +69,7 @@ def _matrix(a: Any) -> Value | None:
 
 
 def _real(a: Any) -> Value | None:
-    """NumPy's array of real floats behind one of ours; None where there is none, or something is traced."""
+    """Return the NumPy array of real floats behind an Array; None for other values, and while tracing."""
     if type(a) is not Array or gate.words[0] or a._weak or _LAPACK is None:
         return None
     value = a._value
@@ -77,7 +77,7 @@ def _real(a: Any) -> Value | None:
 
 
 def _in_double(function: Callable[..., Any], values: tuple[Value, ...]) -> Any:
-    """The function's result in the dtype of the values."""
+    """Return the function's result, computed in float64, in the dtype of the values."""
     dtype = values[0].dtype
     if values[0].size > LARGE:
         function = apart_from_forks(function)
@@ -93,6 +93,6 @@ def _finite(function: Callable[..., Value], *values: Value) -> Array | None:
 
 
 def _with_size(function: Callable[..., Value], values: tuple[Value, ...]) -> Value | None:
-    """The result; None where one of its numbers, or the sum of their squares, is not finite."""
+    """Return the result; None if an element, or the sum of the squares, is not finite."""
     found: Value = _in_double(function, values)
     return found if isfinite(np.vdot(found, found)) else None

@@ -1,7 +1,4 @@
-"""`einsum`: sums of products by named axes, pair by pair along the path that opt_einsum finds."""
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+"""`einsum`: sums of products over named axes, contracted pair by pair along the path that opt_einsum finds."""
 
 from __future__ import annotations
 
@@ -28,13 +25,13 @@ def einsum(
     subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto", precision: Any = None,
     preferred_element_type: Any = None, dtype: Any = None, casting: str = "safe",
 ) -> Array:  # fmt: skip
-    """Sums of products by named axes: "ij,jk->ik" is a matrix product.
+    """Sum products over named axes: "ij,jk->ik" is a matrix product.
 
-    A letter that is absent after the arrow is summed over; without an arrow, the letters that occur once are kept, in
-    alphabetical order. "..." stands for axes that broadcast. Also einsum(x, [0, 1], y, [1, 2], [0, 2]). optimize: how
-    opt_einsum finds the order of the products. dtype: what operands are cast to first, if `casting` allows that. Raises
-    ShapeError for sizes that do not agree. subscripts: text; operands: as many arrays [*s] as it has terms. Returns the
-    axes after the arrow, in the dtype to which all are promoted.
+    subscripts: text; operands: as many arrays [*s] as it has terms. Letters absent after the arrow are summed over;
+    without an arrow, the letters that occur once are kept, in alphabetical order. "..." stands for axes that broadcast.
+    Lists of integers work too: einsum(x, [0, 1], y, [1, 2], [0, 2]). optimize: how opt_einsum orders the products.
+    dtype: to which operands are cast first, if `casting` allows it. Returns the axes after the arrow, in the promoted
+    dtype. Raises ShapeError for sizes that do not agree.
 
     >>> tnp.einsum("ij,j->i", tnp.ones((2, 3)), tnp.asarray([1.0, 2.0, 3.0]))
     Array([6., 6.], f64)
@@ -64,7 +61,7 @@ Term = tuple[Array, str]
 
 
 def _parsed(subscripts: Any, operands: Sequence[Any]) -> tuple[list[str], str, list[Array]]:
-    """Each operand's letters, the result's letters, and the operands, with letters for every "..."."""
+    """Return each operand's letters, the result's letters, and the operands, with letters for every "..."."""
     if isinstance(subscripts, str):
         text = subscripts.replace(" ", "")
         arrays = [array_of("einsum", x) for x in operands]
@@ -74,7 +71,10 @@ def _parsed(subscripts: Any, operands: Sequence[Any]) -> tuple[list[str], str, l
     terms = left.split(",")
     if len(terms) != len(arrays):
         raise ArgumentError(
-            message(f"einsum{here()}: {len(terms)} terms in {text!r} for {len(arrays)} operands", help="one for each")
+            message(
+                f"einsum{here()}: {len(terms)} terms in {text!r} for {len(arrays)} operands",
+                help="write one term for each operand",
+            )
         )
     terms, dots = _expanded(terms, arrays, text)
     if arrow:
@@ -87,14 +87,14 @@ def _parsed(subscripts: Any, operands: Sequence[Any]) -> tuple[list[str], str, l
             message(
                 f"einsum{here()}: the result names a letter twice, or an unknown one",
                 f"got {text!r}",
-                help="each letter behind the arrow stands once there, and before it",
+                help="each letter after the arrow occurs once there, and before it",
             )
         )
     return terms, result, arrays
 
 
 def _from_sublists(first: Any, rest: Sequence[Any]) -> tuple[str, list[Array]]:
-    """einsum(x, [0, 1], y, [1, 2], [0, 2]) as text and operands."""
+    """Return einsum(x, [0, 1], y, [1, 2], [0, 2]) as text and operands."""
     given = [first, *rest]
     result = given.pop() if len(given) % 2 else None
     arrays = [array_of("einsum", x) for x in given[::2]]
@@ -145,7 +145,7 @@ def _sizes(terms: Sequence[str], arrays: Sequence[Array]) -> dict[str, int]:
 
 
 def _path(terms: Sequence[str], result: str, arrays: Sequence[Array], optimize: Any) -> list[tuple[int, ...]]:
-    """Which operands are contracted one after another, by their places among those that are left."""
+    """Return the groups of operands to contract one after another, as indices among the remaining operands."""
     if len(terms) <= 2:
         return [tuple(range(len(terms)))] if len(terms) == 2 else []
     if isinstance(optimize, list | tuple):
@@ -160,7 +160,7 @@ def _path(terms: Sequence[str], result: str, arrays: Sequence[Array], optimize: 
 
 
 def _without_repeats(x: Array, term: str) -> Term:
-    """Diagonals in place of letters that occur twice in a term."""
+    """Take diagonals for letters that occur twice in a term."""
     for letter, count in Counter(term).items():
         for _ in range(count - 1):
             first = term.index(letter)
@@ -171,7 +171,7 @@ def _without_repeats(x: Array, term: str) -> Term:
 
 
 def _contracted(group: Sequence[Term], later: set[str], sizes: dict[str, int], precision: Any, preferred: Any) -> Term:
-    """The product of one or more operands, summed over what nobody needs later."""
+    """Return the product of one or more operands, summed over letters that are not needed later."""
     (x, a), *others = group
     if not others:
         return _summed(x, a, later)
@@ -182,7 +182,7 @@ def _contracted(group: Sequence[Term], later: set[str], sizes: dict[str, int], p
 
 
 def _without_ones(x: Array, term: str, other: str, sizes: dict[str, int]) -> Term:
-    """Axes of size 1 that broadcast against the other operand are dropped."""
+    """Drop axes of size 1 that broadcast against the other operand."""
     gone = [i for i, c in enumerate(term) if x.shape[i] == 1 and sizes[c] != 1 and c in other]
     return squeeze(x, gone), "".join(c for i, c in enumerate(term) if i not in gone)
 
@@ -196,7 +196,7 @@ def _summed(x: Array, term: str, needed: set[str]) -> Term:
 
 
 def _pair(left: Term, right: Term, needed: set[str], precision: Any, preferred: Any) -> Term:
-    """Two operands: letters of one alone are summed first; shared ones are batch axes if needed, else contracted."""
+    """Contract two operands. Shared letters are batch axes if needed later; unneeded letters are summed."""
     (x, a), (y, b) = left, right
     x, a = _summed(x, a, needed | set(b))
     y, b = _summed(y, b, needed | set(a))
@@ -217,9 +217,9 @@ def _ordered(x: Array, term: str, result: str) -> Array:
 
 
 def einsum_path(subscripts: str, /, *operands: Any, optimize: Any = "greedy") -> tuple[list[Any], Any]:
-    """The order of the products that `einsum` would take, and what it costs, from opt_einsum.
+    """Return the order in which `einsum` multiplies the operands, and its cost, from opt_einsum.
 
-    subscripts, operands, optimize: as of `einsum`; of operands the shapes alone matter. Returns the path, a list of the
+    subscripts, operands, optimize: as in `einsum`; only the shapes of operands matter. Returns the path, a list of the
     positions of the operands of each step, and a text about it.
 
     >>> tnp.einsum_path("ij,jk,kl->il", *[tnp.ones((2, 2))] * 3)[0]

@@ -1,11 +1,8 @@
-"""Solutions, inverses, determinants and Cholesky factors of stacks of matrices: a part of `tracer.numpy.linalg`.
+"""Solutions, inverses, determinants and Cholesky factors of stacks of matrices, for `tracer.numpy.linalg`.
 
-Where values are known, matrices that have no inverse or no factor raise, as in NumPy; compiled, the results hold NaN or
-infinity, as in JAX.
+Concrete matrices without an inverse or a factor raise, as in NumPy; compiled, the results hold NaN or infinity, as in
+JAX.
 """
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
 
 from __future__ import annotations
 
@@ -49,7 +46,7 @@ _NUMPYS_DET, _NUMPYS_SLOGDET = map(apart_from_forks, (np.linalg.det, np.linalg.s
 
 
 class SlogdetResult(NamedTuple):
-    """The sign of determinants, and the logarithms of their absolute values."""
+    """Signs of determinants, and the logarithms of their absolute values."""
 
     sign: Array
     logabsdet: Array
@@ -65,12 +62,11 @@ def _matrices(name: str, a: Any) -> Array:
 
 
 def cholesky(a: Any, /, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
-    """The lower triangular L with A = L L^H, of Hermitian positive definite matrices; or its adjoint.
+    """Return the lower triangular L with A = L L^H, for Hermitian positive definite matrices, or its adjoint.
 
-    a: [*s, n, n]; upper: whether the adjoint L^H is wanted; symmetrize_input: factors (a + a^H) / 2, so that
-    derivatives are Hermitian, too; else one triangle of a alone is read. Returns floats or complex numbers [*s, n, n];
-    integers are cast. Raises LinAlgError where a matrix that is known is not positive definite; its factor is NaN
-    elsewhere.
+    a: [*s, n, n]; upper: return the adjoint L^H; symmetrize_input: factor (a + a^H) / 2, so that derivatives are
+    Hermitian; otherwise only one triangle of `a` is read. Returns floats or complex numbers [*s, n, n]; integers are
+    cast. Raises LinAlgError if a concrete matrix is not positive definite; the factor of a traced one is NaN.
 
     >>> tnp.linalg.cholesky(tnp.asarray([[4.0, 2.0], [2.0, 5.0]]))
     Array([[2., 0.],
@@ -93,7 +89,7 @@ def _hermitian(x: Array) -> Array:
 
 
 def positive_factor(name: str, x: Array) -> Array:
-    """The lower factors by the lower triangles. Raises MatrixError where a matrix that is known has none."""
+    """Return the Cholesky factors of the lower triangles. Raises MatrixError if a concrete matrix has none."""
     factor: Array = factorizations.cholesky(x)
     known = concrete_value(factor)
     if known is not None and known.size and np.isnan(known[..., -1, -1]).any():
@@ -101,14 +97,14 @@ def positive_factor(name: str, x: Array) -> Array:
             message(
                 f"{name}{here()}: Matrix is not positive definite",
                 f"got {x.type}{_which(np.isnan(known[..., -1, -1]))}",
-                help="add to the diagonal what rounding has taken, as in a + 1e-10 * eye(n)",
+                help="add a small multiple of the identity against rounding errors: a + 1e-10 * eye(n)",
             )
         )
     return factor
 
 
 def _which(bad: Any) -> str:
-    """The first matrix of a stack for which it is true."""
+    """Return text on the index of the first bad matrix of a stack."""
     return f", at {list(map(int, np.argwhere(bad)[0]))}" if np.ndim(bad) else ""
 
 
@@ -116,11 +112,11 @@ def _which(bad: Any) -> str:
 
 
 def solve(a: Any, b: Any, /) -> Array:
-    """The x with a x = b, by LU with partial pivoting.
+    """Return x with a x = b, by LU with partial pivoting.
 
-    a: [*s, n, n], b: [n] or [*t, n, k], leading axes broadcast. Raises LinAlgError where a matrix that is known is
-    singular; elsewhere the solution is infinite or NaN. Derivatives are solutions of the same factorisation. Returns
-    floats or complex numbers, of the promoted dtype.
+    a: [*s, n, n], b: [n] or [*t, n, k], leading axes broadcast. Raises LinAlgError if a concrete matrix is singular; a
+    traced one gives infinity or NaN. Derivatives reuse the factorisation. Returns floats or complex numbers, in the
+    promoted dtype.
 
     >>> tnp.linalg.solve(tnp.asarray([[2.0, 1.0], [0.0, 4.0]]), tnp.asarray([4.0, 8.0]))
     Array([1., 2.], f64)
@@ -144,7 +140,7 @@ def _solution(a: Any, b: Any) -> Array:
 
 
 def system(name: str, a: Any, b: Any) -> tuple[Array, Array, bool]:
-    """Matrices and right-hand sides of one dtype, for a function of that name; whether b was one vector."""
+    """Return matrices and right-hand sides of one dtype, and whether `b` was one vector. name: for errors."""
     x, y = _both(name, a, b)
     matrix_stacks.matrix_type(name, x.type)
     vector = y.ndim == 1
@@ -154,14 +150,14 @@ def system(name: str, a: Any, b: Any) -> tuple[Array, Array, bool]:
             message(
                 f"{name}{here()}: the sizes of the operands do not fit",
                 f"got {x.type} and {y.type}",
-                help="b is a vector [n] or matrices [*s, n, k]; one vector for each matrix is b[..., None]",
+                help="b is a vector [n] or matrices [*s, n, k]; for one vector a matrix pass b[..., None]",
             )
         )
     return x, side, vector
 
 
 def _solved(x: Array, side: Array, checked: Callable[[str, Array, Array], Array]) -> Array:
-    """The solutions for stacks of both; one matrix for all of them is factored once. checked: as `_checked`."""
+    """Return the solutions for stacks of both; a single matrix is factored once. checked: as `_checked`."""
     stack = shapes.broadcast(x.shape[:-2], side.shape[:-2], operation="solve")
     if x.ndim == 2 and stack:
         last = moveaxis(side.reshape((prod(stack), *side.shape[-2:])), 0, 1)
@@ -173,7 +169,7 @@ def _solved(x: Array, side: Array, checked: Callable[[str, Array, Array], Array]
 
 
 def _checked(name: str, x: Array, result: Array) -> Array:
-    """The solutions. Raises MatrixError where they are known, and a matrix is singular."""
+    """Return the solutions. Raises MatrixError if they are concrete and a matrix is singular."""
     known, matrix = concrete_value(result), concrete_value(x)
     if known is not None and matrix is not None and not np.isfinite(known).all():
         factors = factorizations.lu_p.reference(matrix)[0]  # type: ignore[operator]  # as are all but NoRule
@@ -190,10 +186,11 @@ def _checked(name: str, x: Array, result: Array) -> Array:
 
 
 def inv(a: Any, /) -> Array:
-    """The inverses of square matrices.
+    """Return the inverses of square matrices.
 
-    a: [*s, n, n]. Raises LinAlgError where a matrix that is known is singular; elsewhere the inverse is infinite or
-    NaN. For a product with an inverse, `solve` is faster and more exact. Its dtype is a's; integers are cast to floats.
+    a: [*s, n, n]. Returns [*s, n, n], in a's dtype; integers are cast to floats. Raises LinAlgError if a concrete
+    matrix is singular; a traced one gives infinity or NaN. To multiply by an inverse, `solve` is faster and more
+    accurate.
 
     >>> tnp.linalg.inv(tnp.asarray([[2.0, 0.0], [0.0, 4.0]]))
     Array([[0.5 , 0.  ],
@@ -212,12 +209,10 @@ def _inverse(x: Array) -> Array:
 
 
 def tensorinv(a: Any, ind: int = 2) -> Array:
-    """The inverse of an array as a linear map of its last axes to its first `ind` ones.
+    """Return the inverse of an array as a linear map from its last axes to its first `ind` axes.
 
-    a: [*s, *t], with as many elements in the first `ind` sizes as in the others. Returns floats or complex numbers [*t,
-    *s]. Raises ShapeError where that is not so.
-
-    tensordot(tensorinv(a, ind), tensordot(a, x)) gives x back.
+    a: [*s, *t], with as many elements in the first `ind` sizes as in the others. Returns floats or complex numbers
+    [*t, *s], such that tensordot(tensorinv(a, ind), tensordot(a, x)) is x. Raises ShapeError for other sizes.
 
     >>> tnp.linalg.tensorinv(tnp.eye(6).reshape(2, 3, 6)).shape
     (6, 2, 3)
@@ -236,10 +231,10 @@ def tensorinv(a: Any, ind: int = 2) -> Array:
 
 
 def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Array:
-    """The x with tensordot(a, x, x.ndim) = b. axes: of `a`, moved to its end first.
+    """Return x with tensordot(a, x, x.ndim) = b.
 
     a: [*s, *t], with as many elements in *s as in *t; b: [*s]; axes: of `a`, moved to its end first. Returns floats or
-    complex numbers [*t]. Raises ShapeError where that is not so.
+    complex numbers [*t]. Raises ShapeError for other sizes.
 
     >>> tnp.linalg.tensorsolve(tnp.eye(6).reshape(2, 3, 6), tnp.ones((2, 3))).shape
     (6,)
@@ -254,14 +249,14 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Array:
             message(
                 f"tensorsolve{here()}: the solution must have as many elements as b",
                 f"got {x.type} and {y.type}",
-                help="a has the axes of b, then those of the solution",
+                help="a has the axes of b, followed by the axes of the solution",
             )
         )
     return solve(x.reshape((y.size, y.size)), y.reshape((y.size,))).reshape(found)
 
 
 def _both(name: str, a: Any, b: Any) -> list[Array]:
-    """Two operands as floats or complex numbers of one dtype, each of its own shape."""
+    """Return two operands as floats or complex numbers of one dtype, each in its own shape."""
     return [promoted_inexact(name, x)[0] for x in unified(name, [array_of(name, x) for x in (a, b)])]
 
 
@@ -269,12 +264,12 @@ def _both(name: str, a: Any, b: Any) -> list[Array]:
 
 
 def det(a: Any, /) -> Array:
-    """The determinants of square matrices [*s, n, n].
+    """Return the determinants of square matrices [*s, n, n].
 
     a: [*s, n, n]. Returns floats or complex numbers [*s]; integers are cast. Raises ShapeError for other shapes.
 
-    Up to three rows by their formulas, which have derivatives of every order; larger ones by LU, with the cofactors as
-    the derivative, where one may be singular by one dimension.
+    Matrices of up to three rows use formulas, which have derivatives of every order. Larger ones use LU. Their
+    derivative is the matrix of cofactors, also for singular matrices of rank n - 1.
 
     >>> tnp.linalg.det(tnp.asarray([[1.0, 2.0], [3.0, 4.0]]))
     Array(-2., f64)
@@ -324,7 +319,7 @@ def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
 
 
 def _by_cofactors(x: Array, side: Array) -> tuple[Array, Array]:
-    """det x, and det x x^-1 side, which is finite where the last pivot alone is zero.
+    """Return det x, and det x x^-1 side, which is finite if only the last pivot is zero.
 
     With det x = p u, u being the last pivot, U y = det x z has p z as its last row, and no division by u.
     """
@@ -341,15 +336,15 @@ def _by_cofactors(x: Array, side: Array) -> tuple[Array, Array]:
 
 
 def _parity(pivots: Array, like: Array) -> Array:
-    """-1 where rows were exchanged an odd number of times, else 1."""
+    """Return -1 where rows were exchanged an odd number of times, else 1."""
     odd = sum(pivots != np.arange(pivots.shape[-1], dtype=np.int32), axis=-1) & 1
     return cast(1 - 2 * odd, like.dtype)
 
 
 def slogdet(a: Any, /) -> SlogdetResult:
-    """The sign of determinants, and the logarithms of their absolute values: (sign, logabsdet).
+    """Return the sign of determinants and the logarithms of their absolute values: (sign, logabsdet).
 
-    a: [*s, n, n]. Of a singular matrix they are 0 and -inf; of a complex one the sign is a number of modulus 1.
+    a: [*s, n, n]. Returns two arrays [*s], floats, or complex signs of modulus 1. A singular matrix gives 0 and -inf.
 
     >>> tnp.linalg.slogdet(tnp.asarray([[2.0, 0.0], [0.0, 1.0]]))
     SlogdetResult(sign=Array(1., f64), logabsdet=Array(0.69314718, f64))

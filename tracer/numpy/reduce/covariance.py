@@ -1,7 +1,4 @@
-"""Covariance and correlation; products and spreads with NaN left out."""
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+"""Covariance and correlation, and products, variances and standard deviations that ignore NaN."""
 
 from __future__ import annotations
 
@@ -34,10 +31,10 @@ def nanprod(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, initial: Any = None,
     where: Any = None,
 ) -> Array:  # fmt: skip
-    """`prod` with NaN as 1.
+    """Return `prod` with NaN as 1.
 
-    a: [*s]; axis: one or several, by default all; keepdims, initial: as of `prod`. Returns [*s minus axes], of `dtype`,
-    by default a's, in 64 bits for bools and small integers.
+    a: [*s]; axis: one or several, by default all; keepdims, initial: as in `prod`; dtype: by default a's, 64 bits for
+    bools and small integers. Returns [*s minus axes].
 
     >>> tnp.nanprod(tnp.asarray([2.0, tnp.nan]))
     Array(2., f64)
@@ -49,9 +46,9 @@ def nanvar(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
     where: Any = None, mean: Any = None, correction: float | None = None,
 ) -> Array:  # fmt: skip
-    """`var` of the elements that are not NaN; NaN where there are not more floats of them than `ddof`.
+    """Return `var` of the elements that are not NaN; NaN unless more than `ddof` remain.
 
-    a: [*s]; axis, ddof, keepdims, mean, correction, dtype: as of `var`. Returns floats [*s minus axes].
+    a: [*s]; axis, ddof, keepdims, mean, correction, dtype: as in `var`. Returns floats [*s minus axes].
 
     >>> tnp.nanvar(tnp.asarray([1.0, tnp.nan, 3.0]))
     Array(1., f64)
@@ -74,9 +71,9 @@ def nanstd(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
     where: Any = None, mean: Any = None, correction: float | None = None,
 ) -> Array:  # fmt: skip
-    """The square root of `nanvar`.
+    """Return the square root of `nanvar`.
 
-    a: [*s]; axis, ddof, keepdims, mean, correction, dtype: as of `var`. Returns floats [*s minus axes].
+    a: [*s]; axis, ddof, keepdims, mean, correction, dtype: as in `var`. Returns floats [*s minus axes].
 
     >>> tnp.nanstd(tnp.asarray([1.0, tnp.nan, 3.0]))
     Array(1., f64)
@@ -88,12 +85,12 @@ def cov(
     m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights: Any = None,
     aweights: Any = None, *, dtype: Any = None,
 ) -> Array:  # fmt: skip
-    """The covariances of variables, which are the rows (or columns, without `rowvar`) of a matrix of observations.
+    """Return the covariances of variables, given as the rows of a matrix of observations (columns without `rowvar`).
 
     m: [k, n] of k variables, [n, k] without `rowvar`, or [n] of one; y: more variables, likewise. bias: divide by n
-    rather than by n - 1; ddof: take this off n instead. fweights: [n] integers, how often each observation was made;
-    aweights: [n], how much it counts. dtype: what to compute in. Returns floats or complex numbers [k, k], or [] for
-    one variable.
+    instead of n - 1; ddof: divide by n - ddof. fweights: [n] integers, the count of each observation; aweights: [n],
+    the weight of each. dtype: of the computation. Returns floats or complex numbers [k, k], or [] for one variable.
+    Raises ArgumentError for negative weights.
 
     >>> tnp.cov([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])
     Array([[ 1., -1.],
@@ -109,14 +106,7 @@ def cov(
     if y is not None:
         other = atleast_2d(array_of("cov", y).astype(x.dtype) if dtype is not None else array_of("cov", y))
         rows = concatenate([rows, other.T if not rowvar and other.shape[0] != 1 else other])
-    weights = None
-    for given in (fweights, aweights):
-        if given is not None:
-            factor = array_of("cov", given)
-            known = concrete_value(factor)
-            if known is not None and (known < 0).any():
-                raise ArgumentError(message(f"cov{here()}: weights must not be negative", f"got {factor}"))
-            weights = factor if weights is None else weights * factor
+    weights = _weights(fweights, aweights)
     if not rows.shape[1]:
         return full_like(rows, np.nan, shape=(rows.shape[0],) * 2).squeeze()
     off = degrees_taken_off("cov", ddof if ddof is not None else 0 if bias else 1, None)
@@ -132,11 +122,22 @@ def cov(
     return matmul(weighted, conjugate(centred).T).squeeze() / norm
 
 
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Array:
-    """The correlations of variables: their covariances over the product of their standard deviations.
+def _weights(*factors: Any) -> Array | None:
+    """Return the product of weights, None if there are none. Raises ArgumentError for concrete negative ones."""
+    product = None
+    for factor in (array_of("cov", given) for given in factors if given is not None):
+        known = concrete_value(factor)
+        if known is not None and (known < 0).any():
+            raise ArgumentError(message(f"cov{here()}: weights must not be negative", f"got {factor}"))
+        product = factor if product is None else product * factor
+    return product
 
-    x, y, rowvar, dtype: as of `cov`. Returns floats or complex numbers [k, k] for k variables, [] for one. NaN beside a
-    variable that is constant.
+
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Array:
+    """Return the correlations of variables: their covariances divided by the product of their standard deviations.
+
+    x, y, rowvar, dtype: as in `cov`. Returns floats or complex numbers [k, k] for k variables, [] for one. A constant
+    variable gives NaN.
 
     >>> tnp.corrcoef([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])
     Array([[ 1., -1.],

@@ -1,7 +1,4 @@
-"""Running sums and products, and differences."""
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+"""Cumulative sums and products, and differences of neighbours."""
 
 from __future__ import annotations
 
@@ -27,9 +24,10 @@ from tracer.trace.source import here
 
 
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """The sums of all elements up to each one along an axis, or of the array made flat. bool counts in int64.
+    """Return the cumulative sum along an axis, or of the flattened array. Bools are summed in int64.
 
-    a: [*s]; axis: one, or None. Returns [*s], or [n] of what is flat, in a's dtype or `dtype`, what to sum in.
+    a: [*s]; axis: an axis, or None to flatten; dtype: of the sums, by default a's. Returns [*s], or [n] without an
+    axis.
 
     >>> tnp.cumsum(tnp.asarray([1, 2, 3]))
     Array([1, 3, 6], i64)
@@ -39,9 +37,10 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
 
 
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """The products of all elements up to each one along an axis, or of the array made flat. bool counts in int64.
+    """Return the cumulative product along an axis, or of the flattened array. Bools are multiplied in int64.
 
-    a: [*s]; axis: one, or None. Returns [*s], or [n] of what is flat, in a's dtype or `dtype`, what to multiply in.
+    a: [*s]; axis: an axis, or None to flatten; dtype: of the products, by default a's. Returns [*s], or [n] without an
+    axis.
 
     >>> tnp.cumprod(tnp.asarray([1, 2, 3]))
     Array([1, 2, 6], i64)
@@ -51,10 +50,10 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
 
 
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
-    """The sums of all elements up to each one along an axis, small integers in 64 bits.
+    """Return the cumulative sum along an axis, small integers in 64 bits.
 
-    x: [*s] with an axis at least; axis: may be left out for a vector alone; dtype: what to sum in and to return;
-    include_initial: the sum of nothing, 0, comes first. Returns [*s], one longer along the axis with the initial 0.
+    x: [*s] with at least one axis; axis: optional for a vector; dtype: of the sums; include_initial: prepend the empty
+    sum, 0. Returns [*s], longer by one along the axis if `include_initial`. Raises ShapeError without an axis.
 
     >>> tnp.cumulative_sum(tnp.asarray([1, 2, 3]), include_initial=True)
     Array([0, 1, 3, 6], i64)
@@ -63,10 +62,11 @@ def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, inc
 
 
 def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
-    """The products of all elements up to each one along an axis, small integers in 64 bits.
+    """Return the cumulative product along an axis, small integers in 64 bits.
 
-    x: [*s] with an axis at least; axis: may be left out for a vector alone; dtype: what to multiply in and to return;
-    include_initial: the product of nothing, 1, comes first. Returns [*s], one longer along the axis with the initial 1.
+    x: [*s] with at least one axis; axis: optional for a vector; dtype: of the products; include_initial: prepend the
+    empty product, 1. Returns [*s], longer by one along the axis if `include_initial`. Raises ShapeError without an
+    axis.
 
     >>> tnp.cumulative_prod(tnp.asarray([1, 2, 3]))
     Array([1, 2, 6], i64)
@@ -79,9 +79,7 @@ def _cumulative(
 ) -> Array:
     array = operand(name, x)
     if array.ndim == 0 or (axis is None and array.ndim != 1):
-        raise ShapeError(
-            message(f"{name}{here()} runs along an axis", f"got {array.type}, axis={axis}", help="say which one, axis=")
-        )
+        raise ShapeError(message(f"{name}{here()} needs an axis", f"got {array.type}, axis={axis}", help="give axis="))
     along = axis_of(name, 0 if axis is None else axis, array.ndim)
     result = _running(name, scan, array, along, sum_dtype(array) if dtype is None else dtype)
     if initial is None:
@@ -91,9 +89,10 @@ def _cumulative(
 
 
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """`cumsum` with NaN as 0.
+    """Return `cumsum` with NaN as 0.
 
-    a: [*s]; axis: one, or None for the array made flat; dtype: what to sum in. Returns [*s], or [n] of what is flat.
+    a: [*s]; axis: an axis, or None to flatten; dtype: of the sums, by default a's. Returns [*s], or [n] without an
+    axis.
 
     >>> tnp.nancumsum(tnp.asarray([1.0, tnp.nan, 3.0]))
     Array([1., 1., 4.], f64)
@@ -103,10 +102,10 @@ def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = No
 
 
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """`cumprod` with NaN as 1.
+    """Return `cumprod` with NaN as 1.
 
-    a: [*s]; axis: one, or None for the array made flat; dtype: what to multiply in. Returns [*s], or [n] of what is
-    flat.
+    a: [*s]; axis: an axis, or None to flatten; dtype: of the products, by default a's. Returns [*s], or [n] without an
+    axis.
 
     >>> tnp.nancumprod(tnp.asarray([2.0, tnp.nan, 3.0]))
     Array([2., 2., 6.], f64)
@@ -123,18 +122,18 @@ def _running(name: str, scan: Callable[..., Any], x: Array, axis: int | None, dt
     if axis is None:
         x, axis = ravel(x), 0
     along = axis_of(name, axis, x.ndim)
-    if x.dtype == dtypes.BOOL:  # sums and products of truths: whether any was, whether all were
+    if x.dtype == dtypes.BOOL:  # cumulative any and all
         so_far = cumulative.cummax if scan is cumulative.cumsum else cumulative.cummin
         return strong(cast(so_far(cast(x, dtypes.U8), along), dtypes.BOOL))
     return strong(scan(x, along))
 
 
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
-    """The differences of neighbours along an axis, n times over; whether they differ, for bools.
+    """Return the differences of neighbours along an axis, n times over; for bools, whether they differ.
 
-    a: [*s]; n: how often, 0 for the array itself; axis: by default the last; prepend, append: numbers or arrays put
-    before and after the array first. Returns [*s], shorter by n along the axis, in a's dtype. Raises ShapeError for a
-    negative n, and for an array without axes.
+    a: [*s]; n: how many times, 0 for the array itself; axis: by default the last; prepend, append: numbers or arrays
+    joined to the array first. Returns [*s], shorter by n along the axis, in a's dtype. Raises ShapeError for a negative
+    n, and for an array without axes.
 
     >>> tnp.diff(tnp.asarray([1, 4, 9]))
     Array([3, 5], i64)
@@ -144,7 +143,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     if not count:
         return x
     if count < 0 or x.ndim == 0:
-        raise ShapeError(message(f"diff{here()}: n >= 0 differences along an axis", f"got n={n} for {x.type}"))
+        raise ShapeError(message(f"diff{here()} takes n >= 0 differences along an axis", f"got n={n} for {x.type}"))
     along = axis_of("diff", axis, x.ndim)
     ends = [None if end is None else _end(array_of("diff", end), x, along) for end in (prepend, append)]
     pieces = [piece for piece in (ends[0], x, ends[1]) if piece is not None]

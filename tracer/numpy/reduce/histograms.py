@@ -1,7 +1,4 @@
-"""Counting values in bins."""
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+"""Histograms: bin edges, counts in one or more dimensions, and `digitize`."""
 
 from __future__ import annotations
 
@@ -18,9 +15,10 @@ from tracer.numpy.core.promotion import inexact_beside, promoted_inexact, requir
 from tracer.numpy.reduce.cumulative import diff
 from tracer.numpy.reduce.reductions import max, min, sum
 from tracer.numpy.reduce.sorting import searchsorted
-from tracer.numpy.shapes.creation import asarray, linspace, zeros
+from tracer.numpy.shapes.creation import asarray, zeros
 from tracer.numpy.shapes.joining import stack
 from tracer.numpy.shapes.manipulation import ravel, reshape
+from tracer.numpy.shapes.ranges import linspace
 from tracer.numpy.shapes.where import where
 from tracer.runtime.eager.call_cache import replayed
 from tracer.trace.array import Array, concrete_value
@@ -32,33 +30,18 @@ _searched = replayed(searchsorted, named=False)
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Bounds = None, weights: Any = None) -> Array:
-    """The edges of bins: `bins` of equal width from the least value to the greatest, or over `range`; or `bins` itself.
+    """Return the edges of `bins` bins of equal width over `range`, by default from the minimum to the maximum.
 
-    a: any shape, made flat; bins: a number n, the edges [n + 1], or a name; range: two numbers, traced ones too;
-    weights: as of `histogram`. Returns [n + 1], floats unless `bins` has others. Raises ArgumentError for edges that
-    descend and fewer than one bin.
-
-    A name of a rule for their number, as NumPy's "auto", needs values that are known.
+    a: any shape, flattened; bins: the number n of bins, the edges [n + 1] themselves, or the name of a rule, as NumPy's
+    "auto", which needs concrete values; range: two numbers, which may be traced; weights: as in `histogram`. Returns
+    [n + 1], floats unless `bins` has another dtype. Raises ArgumentError for descending edges and fewer than one bin.
 
     >>> tnp.histogram_bin_edges([0.0, 1.0, 4.0], 4)
     Array([0., 1., 2., 3., 4.], f64)
     """
     x = _flat(a)
     if isinstance(bins, str):
-        if concrete_value(x) is None:
-            raise TracerArrayError(
-                message(f"histogram{here()}: {bins!r} needs known values", f"got {x.type}", help="give a number")
-            )
-        if weights is not None:
-            raise ArgumentError(
-                message(f"histogram{here()}: {bins!r} counts values alone", "got weights", help="give a number of bins")
-            )
-        _check_range(range)
-        bounds: Any = None if range is None else (range[0], range[1])
-        try:
-            return asarray(np.histogram_bin_edges(concrete_value(x), bins, bounds))
-        except ValueError as error:  # values of no range, or no such rule
-            raise ArgumentError(message(f"histogram{here()}: {error}", f"got bins={bins!r} for {x.type}")) from None
+        return _edges_by_rule(x, bins, range, weights)
     edges = array_of("histogram", bins)
     if edges.ndim == 1:
         known = concrete_value(edges)
@@ -68,16 +51,8 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Bounds = None, weights: A
     _check_range(range)
     count = integer("histogram", "bins", bins)
     if count < 1:
-        raise ArgumentError(message(f"histogram{here()}: one bin at least", f"got bins={bins}"))
-    if range is not None:
-        low, high = asarray(range[0]), asarray(range[1])
-    elif x.shape[0]:
-        low, high = _ends(x)
-    else:
-        low, high = asarray(0.0), asarray(1.0)
-    low, high = promoted_inexact("histogram", low, high)
-    if range is not None and dtypes.is_float(x.dtype):  # the bounds may be plain numbers, of which x says the width
-        low, high = (inexact_beside("histogram", end, x) for end in (low, high))
+        raise ArgumentError(message(f"histogram{here()} needs at least one bin", f"got bins={bins}"))
+    low, high = _bounds(x, range)
     known = [concrete_value(low), concrete_value(high)]
     if any(bound is not None and not np.isfinite(bound) for bound in known):
         raise ArgumentError(
@@ -86,9 +61,40 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Bounds = None, weights: A
     return _spaced(low, high, count)
 
 
+def _edges_by_rule(x: Array, rule: str, range: Bounds, weights: Any) -> Array:
+    """Return the edges of bins whose number follows from concrete values by one of NumPy's rules."""
+    known, remedy = concrete_value(x), "give the number of bins"
+    if known is None:
+        raise TracerArrayError(
+            message(f"histogram{here()}: {rule!r} needs concrete values", f"got {x.type}", help=remedy)
+        )
+    if weights is not None:
+        raise ArgumentError(message(f"histogram{here()}: {rule!r} takes no weights", "got weights", help=remedy))
+    _check_range(range)
+    bounds: Any = None if range is None else (range[0], range[1])
+    try:
+        return asarray(np.histogram_bin_edges(known, rule, bounds))
+    except ValueError as error:  # no finite range, or an unknown rule
+        raise ArgumentError(message(f"histogram{here()}: {error}", f"got bins={rule!r} for {x.type}")) from None
+
+
+def _bounds(x: Array, range: Bounds) -> tuple[Array, Array]:
+    """Return the first and the last edge as floats: `range`, or the minimum and maximum, or 0 and 1."""
+    if range is not None:
+        low, high = asarray(range[0]), asarray(range[1])
+    elif x.shape[0]:
+        low, high = _ends(x)
+    else:
+        low, high = asarray(0.0), asarray(1.0)
+    low, high = promoted_inexact("histogram", low, high)
+    if range is not None and dtypes.is_float(x.dtype):  # Python scalars take the width of x
+        low, high = (inexact_beside("histogram", end, x) for end in (low, high))
+    return low, high
+
+
 @partial(replayed, named=False)
 def _spaced(low: Array, high: Array, count: int) -> Array:
-    """The edges of so many bins of equal width; around one number of width 1 together."""
+    """Return the edges of `count` bins of equal width; if low == high, the range is widened to 1 around it."""
     flat = low == high
     return linspace(where(flat, low - 0.5, low), where(flat, high + 0.5, high), count + 1)
 
@@ -104,22 +110,22 @@ def _flat(a: Any) -> Array:
 
 
 def _check_range(range: Bounds) -> None:
-    """ArgumentError for bounds that are known, and descend or are not finite."""
+    """Raise ArgumentError if concrete bounds descend or are not finite."""
     if range is None:
         return
     ends = [concrete_value(asarray(end)) for end in range]
     if not any(end is None for end in ends) and not (np.isfinite(ends).all() and ends[0] <= ends[1]):
-        raise ArgumentError(message(f"histogram{here()}: a range ascends, and is finite", f"got {range}"))
+        raise ArgumentError(message(f"histogram{here()}: a range must be finite and ascend", f"got {range}"))
 
 
 def histogram(
     a: Any, bins: Any = 10, range: Bounds = None, weights: Any = None, density: bool | None = None
 ) -> tuple[Array, Array]:
-    """How many elements lie in each bin, and the edges of the bins, the last of which belongs to the last bin.
+    """Return the number of elements in each bin, and the edges. The last bin includes its upper edge.
 
-    a: any shape, made flat; bins, range: as of `histogram_bin_edges`; weights: of a's shape, what each element counts;
-    density: normalised, so that the integral is 1. Returns counts [n], int64 or of the dtype of the weights, and edges
-    [n + 1]. What lies beyond the edges is not counted.
+    a: any shape, flattened; bins, range: as in `histogram_bin_edges`; weights: of a's shape, the weight of each
+    element; density: normalise so that the integral is 1. Returns counts [n], int64 or in the weights' dtype, and edges
+    [n + 1]. Elements outside the edges are not counted.
 
     >>> tnp.histogram([1.0, 2.0, 1.0], bins=[0.0, 1.0, 2.0, 3.0])
     (Array([0, 2, 1], i64), Array([0., 1., 2., 3.], f64))
@@ -135,9 +141,9 @@ def histogram(
 
 @replayed
 def _bin(name: str, x: Array, edges: Array) -> tuple[Array, Array]:
-    """The bin of each value, and whether it lies in one."""
+    """Return the bin of each value, and whether the value lies in a bin."""
     if edges.ndim != 1 or edges.shape[0] < 2:
-        raise ShapeError(message(f"{name}{here()}: edges are a vector of two at least", f"got {edges.type}"))
+        raise ShapeError(message(f"{name}{here()}: edges are a vector of at least two", f"got {edges.type}"))
     last = edges.shape[0] - 2
     place = _searched(edges, x, side="right") - 1
     place = where(x == edges[-1], last, place)
@@ -158,10 +164,10 @@ def _counted(place: Array, inside: Array, size: int, weights: Any) -> Array:
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
 ) -> tuple[Array, list[Array]]:
-    """The histogram of points in several dimensions: rows of an [n, d] array, or d vectors; and the edges.
+    """Return the histogram of points in several dimensions, rows of an [n, d] array or d vectors, and the edges.
 
-    sample: [n, d], or d vectors [n]; bins, range: as of `histogram_bin_edges`, one for each dimension or for all;
-    weights: [n]; density: as of `histogram`. Returns float64 counts [m1, ..., md] and d vectors of edges [m1 + 1], ...
+    sample: [n, d], or d vectors [n]; bins, range: as in `histogram_bin_edges`, one for each dimension or for all;
+    weights: [n]; density: as in `histogram`. Returns float64 counts [m1, ..., md] and d vectors of edges [m1 + 1], ...
 
     >>> counts, edges = tnp.histogramdd(tnp.asarray([[0.0, 0.0], [1.0, 1.0], [1.0, 0.9]]), bins=2)
     >>> counts
@@ -180,7 +186,8 @@ def histogramdd(
         if len(given) != dimensions:
             raise ShapeError(
                 message(
-                    f"histogramdd{here()}: {name} has an entry for each of the {dimensions} dimensions", f"got {given}"
+                    f"histogramdd{here()}: {name} must have an entry for each of the {dimensions} dimensions",
+                    f"got {given}",
                 )
             )
     columns = [points[:, d] for d in np.arange(dimensions)]
@@ -202,10 +209,10 @@ def histogramdd(
 def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
 ) -> tuple[Array, Array, Array]:
-    """The histogram of points in the plane, and the edges along both axes.
+    """Return the histogram of points in the plane, and the edges along both axes.
 
-    x, y: vectors [n]; bins, range, weights, density: as of `histogramdd`, but that edges may be one vector for both.
-    Returns float64 counts [r, c] and edges [r + 1], [c + 1].
+    x, y: vectors [n]; bins, range, weights, density: as in `histogramdd`; one vector of edges may serve both. Returns
+    float64 counts [r, c] and edges [r + 1], [c + 1].
 
     >>> tnp.histogram2d([0.0, 1.0], [0.0, 1.0], bins=2)[0]
     Array([[1., 0.],
@@ -218,19 +225,19 @@ def histogram2d(
 
 
 def digitize(x: Any, bins: Any, right: bool = False) -> Array:
-    """In which bin each value lies: bins[i - 1] <= x < bins[i], for bins that ascend or descend.
+    """Return the index of the bin of each value: bins[i - 1] <= x < bins[i], for bins that ascend or descend.
 
-    x: real [*s]; bins: real [n]; right: the right ends of bins belong to them, not the left ones. Returns int64 [*s],
-    0 before and n beyond all bins. Raises DTypeError for complex numbers, ArgumentError for bins of no order.
+    x: real [*s]; bins: real [n]; right: bins include their right edges, not their left ones. Returns int64 [*s], 0
+    before and n after all bins. Raises DTypeError for complex numbers, ArgumentError for unordered bins.
 
     >>> tnp.digitize([0.5, 2.5], [0.0, 1.0, 2.0])
     Array([1, 3], i64)
     """
     values, edges = array_of("digitize", x), array_of("digitize", bins)
-    for numbers in (values, edges):
-        require_real("digitize", numbers.dtype, numbers)
+    for x in (values, edges):
+        require_real("digitize", x.dtype, x)
     if edges.ndim != 1:
-        raise ShapeError(message(f"digitize{here()}: bins are a vector", f"got {edges.type}"))
+        raise ShapeError(message(f"digitize{here()}: bins must be a vector", f"got {edges.type}"))
     if not edges.shape[0]:
         return zeros(values.shape, dtypes.I64)
     known = concrete_value(edges)
@@ -247,7 +254,7 @@ def _digitized(values: Array, edges: Array, side: str) -> Array:
 
 
 def _ascends(values: Any) -> bool:
-    """Whether values ascend, NaN being the greatest."""
+    """Return whether values ascend, with NaN as the maximum."""
     later, earlier = values[1:], values[:-1]
     if np.count_nonzero(later >= earlier) == later.size:
         return True

@@ -1,8 +1,5 @@
 """Products of vectors, matrices and tensors. float16 and bfloat16 accumulate in float32."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 from typing import Any
@@ -42,9 +39,9 @@ def _mismatch(name: str, x: Array, y: Array, which: str) -> ShapeError:
 
 
 def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
-    """The matrix product `a @ b`: [..., m, k] with [..., k, n] gives [..., m, n], leading axes broadcasting.
+    """Return the matrix product `a @ b`: [..., m, k] with [..., k, n] gives [..., m, n]; leading axes broadcast.
 
-    A vector counts as a row on the left and as a column on the right. Raises ShapeError for scalars.
+    A vector is a row on the left and a column on the right. Raises ShapeError for scalars.
 
     >>> tnp.matmul(tnp.ones((2, 3)), tnp.ones(3))
     Array([3., 3.], f64)
@@ -53,9 +50,9 @@ def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any
     if not x.ndim or not y.ndim:
         raise ShapeError(message(f"matmul{here()} takes no scalars", f"got {x.type} and {y.type}", help="use *"))
     if x.shape[-1] != y.shape[-2 if y.ndim > 1 else 0]:
-        raise _mismatch("matmul", x, y, "the last axis of the first and the last but one of the second")
+        raise _mismatch("matmul", x, y, "the last axis of the first and the second last of the second")
     options = {"precision": precision, "preferred_element_type": _preferred("matmul", preferred_element_type)}
-    if y.ndim <= 2 or x.ndim == 1:  # the free axes already stand in the right order
+    if y.ndim <= 2 or x.ndim == 1:  # the free axes are already in order
         contracted = ((x.ndim - 1,), (max(y.ndim - 2, 0),))
         return dot_general(x, y, (contracted, ((), ())), **options)
     lead = shape.broadcast(x.shape[:-2], y.shape[:-2], operation=f"matmul{here()}")
@@ -70,10 +67,10 @@ def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any
 
 
 def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
-    """The last axis of a with the last but one (or only) axis of b; plain multiplication if either is a scalar.
+    """Multiply the last axis of `a` with the second last (or only) axis of `b`; scalars multiply elementwise.
 
-    a: [*s, k]; b: [*t, k, n] or [k]. Returns [*s, *t, n] or [*s], in the dtype to which both are promoted. Raises
-    ShapeError where the paired axes differ in size.
+    a: [*s, k]; b: [*t, k, n] or [k]. Returns [*s, *t, n] or [*s], in the promoted dtype. Raises ShapeError where the
+    paired axes differ in size.
 
     >>> tnp.dot(tnp.asarray([1.0, 2.0]), tnp.asarray([3.0, 4.0]))
     Array(11., f64)
@@ -82,15 +79,15 @@ def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = 
     if not x.ndim or not y.ndim:
         return multiply(x, y)
     if x.shape[-1] != y.shape[-2 if y.ndim > 1 else 0]:
-        raise _mismatch("dot", x, y, "the last axis of the first and the last but one of the second")
+        raise _mismatch("dot", x, y, "the last axis of the first and the second last of the second")
     contracted = ((x.ndim - 1,), (max(y.ndim - 2, 0),))
     return dot_general(x, y, (contracted, ((), ())), precision, _preferred("dot", preferred_element_type))
 
 
 def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
-    """The sum of conj(a) * b over all elements of both, made flat.
+    """Return the sum of conj(a) * b over all elements of both, flattened.
 
-    a, b: any shapes, equally many elements. Returns [], in their common dtype. Raises ShapeError for unequal sizes.
+    a, b: any shapes, equally many elements. Returns [], in the promoted dtype. Raises ShapeError for unequal sizes.
 
     >>> tnp.vdot(tnp.asarray([1j, 2.0]), tnp.asarray([1j, 3.0]))
     Array(7.+0.j, c128)
@@ -100,10 +97,10 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Array:
-    """The sum of conj(x1) * x2 along an axis, the others broadcasting.
+    """Return the sum of conj(x1) * x2 along an axis; the other axes broadcast.
 
-    x1: [*s, n]; x2: [*t, n]; axis: that of n, by default the last. Returns the shape to which *s and *t broadcast, in
-    the dtype to which both are promoted. Raises ShapeError where the axes differ in size.
+    x1: [*s, n]; x2: [*t, n]; axis: the axis of size n, by default the last. Returns the shape to which *s and *t
+    broadcast, in the promoted dtype. Raises ShapeError where the axes differ in size.
 
     >>> tnp.vecdot(tnp.ones((2, 3)), tnp.asarray([1.0, 2.0, 3.0]))
     Array([6., 6.], f64)
@@ -120,10 +117,9 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, prefer
 
 
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
-    """The last axes of both summed over; plain multiplication if either is a scalar.
+    """Sum the products over the last axes of both; scalars multiply elementwise.
 
-    a: [*s, k]; b: [*t, k]. Returns [*s, *t], in the dtype to which both are promoted. Raises ShapeError where the last
-    axes differ.
+    a: [*s, k]; b: [*t, k]. Returns [*s, *t], in the promoted dtype. Raises ShapeError where the last axes differ.
 
     >>> tnp.inner(tnp.ones((2, 3)), tnp.asarray([1.0, 2.0, 3.0]))
     Array([6., 6.], f64)
@@ -138,9 +134,9 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
 
 
 def outer(a: Any, b: Any, out: None = None) -> Array:
-    """The products of each element of a with each of b, both made flat: [size of a, size of b].
+    """Return the products of each element of `a` with each element of `b`, both flattened: [size of a, size of b].
 
-    a, b: any shapes; returns the dtype to which both are promoted.
+    a, b: any shapes. Returns the promoted dtype.
 
     >>> tnp.outer(tnp.asarray([1, 2]), tnp.asarray([3, 4]))
     Array([[3, 4],
@@ -152,10 +148,10 @@ def outer(a: Any, b: Any, out: None = None) -> Array:
 
 
 def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
-    """Sums of products over pairs of axes: as many of the last of a and the first of b, or pairs (of a, of b).
+    """Sum products over pairs of axes: the last axes of `a` with the first of `b`, or given pairs.
 
-    a: [*s, *k]; b: [*k, *t]; axes: how many the *k are, or where they stand. Returns [*s, *t], in the dtype to which
-    both are promoted. Raises ShapeError where paired axes differ in size.
+    a: [*s, *k]; b: [*k, *t]; axes: the number of axes *k, or a pair of lists: the axes of `a` and of `b`. Returns [*s,
+    *t], in the promoted dtype. Raises ShapeError where paired axes differ in size.
 
     >>> tnp.tensordot(tnp.ones((2, 3)), tnp.ones((3, 4)), 1).shape
     (2, 4)
@@ -177,10 +173,9 @@ def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred
 
 
 def kron(a: Any, b: Any) -> Array:
-    """The Kronecker product: every element of a times all of b, in blocks.
+    """Return the Kronecker product: every element of `a` times all of `b`, in blocks.
 
-    a: [m, n]; b: [p, q]; of any rank, axes being put in front where one has fewer. Returns [m p, n q], in the dtype to
-    which both are promoted.
+    a: [m, n]; b: [p, q]; or of any rank, where axes of size 1 are prepended. Returns [m p, n q], in the promoted dtype.
 
     >>> tnp.kron(tnp.asarray([1, 10]), tnp.asarray([1, 2]))
     Array([ 1,  2, 10, 20], i64)
@@ -194,11 +189,11 @@ def kron(a: Any, b: Any) -> Array:
 
 
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
-    """The vector product of vectors of three components; of two, its third component.
+    """Return the vector product of vectors of three components; of two, its third component.
 
     a: [*s, n], vectors along axisa; b: [*t, m], vectors along axisb; axisa, axisb, axisc: by default the last; axis:
-    all three at once. Returns vectors along axisc in the shape to which *s and *t broadcast, no axis where both have
-    two components, in the dtype to which both are promoted. Raises ShapeError for vectors of other sizes.
+    all three at once. Returns vectors along axisc in the shape to which *s and *t broadcast, without that axis if both
+    have two components, in the promoted dtype. Raises ShapeError for vectors of other sizes.
 
     >>> tnp.cross(tnp.asarray([1, 0, 0]), tnp.asarray([0, 1, 0]))
     Array([0, 0, 1], i64)
@@ -220,13 +215,13 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
 
 
 def _components(v: Array) -> list[Array]:
-    """The three components along the last axis; the third is 0 if there are two."""
+    """Return the three components along the last axis; a missing third one is 0."""
     found = [v[..., i] for i in range(v.shape[-1])]
     return found if len(found) == 3 else [*found, cast(array_of("cross", 0), v.dtype)]
 
 
 def matvec(x1: Any, x2: Any, /) -> Array:
-    """The products of matrices with vectors: [..., m, n] with [..., n] gives [..., m], leading axes broadcasting.
+    """Return the products of matrices with vectors: [..., m, n] with [..., n] gives [..., m]; leading axes broadcast.
 
     >>> tnp.matvec(tnp.ones((2, 3)), tnp.arange(3.0))
     Array([3., 3.], f64)
@@ -238,7 +233,7 @@ def matvec(x1: Any, x2: Any, /) -> Array:
 
 
 def vecmat(x1: Any, x2: Any, /) -> Array:
-    """The products of conjugated vectors with matrices: [..., m] with [..., m, n] gives [..., n].
+    """Return the products of conjugated vectors with matrices: [..., m] with [..., m, n] gives [..., n].
 
     >>> tnp.vecmat(tnp.arange(2.0), tnp.ones((2, 3)))
     Array([1., 1., 1.], f64)

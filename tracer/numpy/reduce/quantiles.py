@@ -1,7 +1,4 @@
-"""Quantiles over axes, by all of NumPy's methods, with NaN counting or left out."""
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+"""Quantiles over axes by NumPy's methods, including or ignoring NaN."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ from tracer.runtime.eager.call_cache import replayed
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
 
-# The place of a quantile is n q + alpha + q (1 - alpha - beta) - 1: Hyndman & Fan 1996, Am. Statistician 50(4).
+# The index of a quantile is n q + alpha + q (1 - alpha - beta) - 1: Hyndman & Fan 1996, Am. Statistician 50(4).
 _CONTINUOUS = {
     "linear": (1.0, 1.0), "hazen": (0.5, 0.5), "weibull": (0.0, 0.0), "median_unbiased": (1 / 3, 1 / 3),
     "normal_unbiased": (3 / 8, 3 / 8), "interpolated_inverted_cdf": (0.0, 1.0),
@@ -40,7 +37,7 @@ def _even(low: Array) -> Array:
     return low % 2 == 0
 
 
-# The place of a quantile, and what share the upper neighbour has, from the fraction and the lower place.
+# The index of a quantile, and the weight of its upper neighbour from the fractional part and the lower index.
 _DISCRETE: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = {
     "lower": (lambda n, q: (n - 1) * q, lambda share, low: where(share < 2, 0.0, share)),
     "higher": (lambda n, q: (n - 1) * q, lambda share, low: where(share > 0, 1.0, 0.0)),
@@ -61,14 +58,14 @@ def quantile(
     a: Any, q: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
     keepdims: bool = False, *, weights: Any = None, interpolation: str | None = None,
 ) -> Array:  # fmt: skip
-    """The q-th quantiles, 0 <= q <= 1, over axes: [*shape of q, *axes left]. NaN for NaN.
+    """Return the q-th quantiles, 0 <= q <= 1, over axes: [*shape of q, *s minus axes]. NaN if an element is NaN.
 
     a: real [*s]; q: numbers in [0, 1], any shape; axis: one or several, by default all. Returns floats of a's
-    precision; those of integers are float32 up to 32 bits, else of the default dtype. method: between two elements:
-    "linear", "lower", "higher", "midpoint", "nearest"; or by an estimate of the distribution: "inverted_cdf",
+    precision; integers give float32 up to 32 bits, else the default float. method: between two elements: "linear",
+    "lower", "higher", "midpoint", "nearest"; or by an estimate of the distribution: "inverted_cdf",
     "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased",
-    "normal_unbiased" (Hyndman & Fan 1996, Am. Stat. 50(4)). weights: by "inverted_cdf" alone: of the array's shape, or
-    of that of the axes. Raises DTypeError for complex numbers, ArgumentError for an unknown method and q out of range.
+    "normal_unbiased" (Hyndman & Fan 1996, Am. Stat. 50(4)). weights: [*s], or the sizes of the axes, for "inverted_cdf"
+    only. Raises DTypeError for complex numbers, ArgumentError for an unknown method and q out of range.
 
     >>> tnp.quantile([1.0, 2.0, 3.0, 4.0], [0.25, 0.5])
     Array([1.75, 2.5 ], f64)
@@ -81,10 +78,10 @@ def percentile(
     a: Any, q: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
     keepdims: bool = False, *, weights: Any = None, interpolation: str | None = None,
 ) -> Array:  # fmt: skip
-    """`quantile` of q / 100.
+    """Return `quantile` of q / 100.
 
     a: real [*s]; q: percent in [0, 100], any shape; axis: one or several, by default all; method, keepdims, weights: as
-    of `quantile`. Returns floats [*shape of q, *s minus axes]. Raises DTypeError for complex numbers.
+    in `quantile`. Returns floats [*shape of q, *s minus axes]. Raises DTypeError for complex numbers.
 
     >>> tnp.percentile([1.0, 2.0, 3.0, 4.0], 50)
     Array(2.5, f64)
@@ -98,9 +95,9 @@ def nanquantile(
     a: Any, q: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
     keepdims: bool = False, *, weights: Any = None, interpolation: str | None = None,
 ) -> Array:  # fmt: skip
-    """`quantile` of the elements that are not NaN; NaN where there is none.
+    """Return `quantile` of the elements that are not NaN; NaN if there are none.
 
-    a, q, axis, method, keepdims, weights: as of `quantile`. Returns floats [*shape of q, *s minus axes].
+    a, q, axis, method, keepdims, weights: as in `quantile`. Returns floats [*shape of q, *s minus axes].
 
     >>> tnp.nanquantile([1.0, tnp.nan, 3.0], 0.5)
     Array(2., f64)
@@ -113,9 +110,9 @@ def nanpercentile(
     a: Any, q: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
     keepdims: bool = False, *, weights: Any = None, interpolation: str | None = None,
 ) -> Array:  # fmt: skip
-    """`percentile` of the elements that are not NaN; NaN where there is none.
+    """Return `percentile` of the elements that are not NaN; NaN if there are none.
 
-    a, q, axis, method, keepdims, weights: as of `percentile`. Returns floats [*shape of q, *s minus axes].
+    a, q, axis, method, keepdims, weights: as in `percentile`. Returns floats [*shape of q, *s minus axes].
 
     >>> tnp.nanpercentile([1.0, tnp.nan, 3.0], 50)
     Array(2., f64)
@@ -128,10 +125,10 @@ def nanpercentile(
 def nanmedian(
     a: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Array:
-    """The median of the elements that are not NaN; NaN where there is none.
+    """Return the median of the elements that are not NaN; NaN if there are none.
 
-    a: [*s]; axis: one or several, by default all. Returns [*s minus axes], of the dtype that `median` gives. Complex
-    numbers are sorted by real, then by imaginary part.
+    a: [*s]; axis: one or several, by default all. Returns [*s minus axes], in the dtype of `median`. Complex numbers
+    are sorted by real, then by imaginary part.
 
     >>> tnp.nanmedian([1.0, tnp.nan, 3.0])
     Array(2., f64)
@@ -150,7 +147,7 @@ def _quantile(
         raise DTypeError(message(f"{name}{here()}: complex numbers have no order", f"got {x.type}"))
     axes = axes_argument(name, x, axis)
     if not shape.size([x.shape[d] for d in axes]) and not skip and parts.size:
-        raise ArgumentError(message(f"{name}{here()}: nothing has no quantiles", f"got {x.type}"))
+        raise ArgumentError(message(f"{name}{here()}: an empty array has no quantiles", f"got {x.type}"))
     known = concrete_value(parts)
     if known is not None and not ((known >= 0) & (known <= 1)).all():
         outside = known[~((known >= 0) & (known <= 1))][0] * (100 if name.endswith("percentile") else 1)
@@ -170,7 +167,7 @@ def _found(
     name: str, x: Array, parts: Array, axes: tuple[int, ...], method: str, keepdims: bool, skip: bool,
     weights: Array | None,
 ) -> Array:  # fmt: skip
-    """The quantiles, when all that can be wrong about the values has been looked at."""
+    """Return the quantiles, after all checks of values."""
     lead, rows = shape.drop(x.shape, axes), _rows(x, axes)
     ordered = sort(rows, axis=-1)
     if not ordered.shape[-1]:
@@ -188,32 +185,32 @@ def _found(
 
 
 def _rows(x: Array, axes: tuple[int, ...]) -> Array:
-    """The elements over some axes along a last axis."""
+    """Move some axes to one last axis."""
     moved = moveaxis(x, axes, tuple(range(-len(axes), 0))) if axes else expand_dims(x, -1)
     return reshape(moved, (*shape.drop(x.shape, axes), shape.size([x.shape[d] for d in axes])))
 
 
 def _weighted(ordered: Array, weights: Array, parts: Array) -> Array:
-    """The first elements up to which the weights of sorted rows [..., n] have a share of the whole: [..., parts]."""
+    """Return the first elements of sorted rows [..., n] whose cumulative weight reaches a share: [..., parts]."""
     sums = cumsum(where(isnan(ordered), 0, weights.astype(dtypes.F64)), -1)
     below = (sums == 0)[..., None, :] | ((sums / sums[..., -1:])[..., None, :] < parts[:, None])
     return take_along_axis(ordered, sum(below, -1).clip(0, ordered.shape[-1] - 1), -1)
 
 
 def _of_sorted(name: str, ordered: Array, count: Any, parts: Array, method: str) -> Array:
-    """The quantiles of sorted rows [..., n], of which `count` elements count: [..., parts]."""
+    """Return the quantiles of sorted rows [..., n], of which the first `count` are not NaN: [..., parts]."""
     parts = parts.astype(dtypes.F64)
     size = ordered.shape[-1]
     if method in _CONTINUOUS:
         alpha, beta = _CONTINUOUS[method]
-        place = count * parts + (alpha + parts * (1 - alpha - beta)) - 1
+        index = count * parts + (alpha + parts * (1 - alpha - beta)) - 1
     elif method in _DISCRETE:
-        place = _DISCRETE[method][0](count, parts)
+        index = _DISCRETE[method][0](count, parts)
     else:
         known = ", ".join((*_CONTINUOUS, *_DISCRETE))
         raise ArgumentError(message(f"{name}{here()}: no method {method!r}", help=f"one of {known}"))
-    low = floor(place)
-    share = place - low
+    low = floor(index)
+    share = index - low
     if method in _DISCRETE:
         share = _DISCRETE[method][1](share, low)
     last = count - 1
@@ -221,7 +218,7 @@ def _of_sorted(name: str, ordered: Array, count: Any, parts: Array, method: str)
     lower, upper = (_taken(ordered, i) for i in indices)
     share = share.astype(dtypes.real_dtype(ordered.dtype))
     between = where(share < 0.5, lower + share * (upper - lower), upper - (1 - share) * (upper - lower))
-    if name == "nanmedian":  # of two elements in the middle their mean, which is infinite where one is
+    if name == "nanmedian":  # the mean of the middle two, infinite if one is
         between = (lower + upper) / 2
     return where((share == 0) | (lower == upper), lower, where(share == 1, upper, between))
 

@@ -1,11 +1,9 @@
-"""Sums, products, extremes and truth over axes.
+"""Reductions over axes: sums, products, maxima, minima, all, any and counts.
 
-`axis` is None (all axes), an axis or several; `keepdims` keeps them with size 1; `where` leaves elements out, and
-`initial` takes part. Sums and products of small integers are in 64 bits; float16 and bfloat16 accumulate in float32.
+`axis` is None (all axes), an axis or several; `keepdims` keeps them with size 1; `where` selects elements, and
+`initial` is combined with the result. Small integers are summed and multiplied in 64 bits; float16 and bfloat16
+accumulate in float32.
 """
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
 
 from __future__ import annotations
 
@@ -32,26 +30,26 @@ Axis = int | Sequence[int] | None
 
 
 def axes_argument(name: str, x: Array, axis: Axis) -> tuple[int, ...]:
-    """The axes to reduce, sorted."""
-    if axis is None:  # as most often: where the user's line is, is of no use
+    """Return the axes to reduce, sorted. Raises AxisError for axes out of range or repeated."""
+    if axis is None:  # the frequent case needs no `here()`
         return tuple(range(x.ndim))
     return shape.axes_tuple(axis, x.ndim, f"{name}{here()}")
 
 
 def finished(result: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-    """A reduction's result with its axes kept, if wanted, and never weak."""
+    """Return a reduction's result with its axes restored if `keepdims`, and never weak."""
     result = strong(result)
     return expand_dims(result, axes) if keepdims and axes else result
 
 
 def _masked(name: str, x: Array, where: Any, neutral: Any) -> Array:
-    """The array with a neutral value wherever `where` does not hold."""
+    """Return the array with `neutral` wherever `where` is False."""
     if where is None:
         return x
     mask = truth(name, where)
     if mask.ndim > x.ndim:
         raise ShapeError(
-            message(f"{name}{here()}: where= has no more axes than the array", f"got {mask.shape} for {x.shape}")
+            message(f"{name}{here()}: where= has more axes than the array", f"got {mask.shape} for {x.shape}")
         )
     sizes = shape.broadcast(x.shape, mask.shape, operation=f"{name}{here()}")
     return comparison.select(broadcast(mask, sizes), broadcast(x, sizes), literal(name, neutral, x.dtype))
@@ -69,7 +67,7 @@ def _reduced(
 
 
 def broadcast_operand(x: Any, sizes: tuple[int, ...]) -> Any:
-    """An array broadcast to a shape; literals stand for any shape."""
+    """Broadcast an array to a shape; return a literal, which stands for any shape, as it is."""
     return broadcast(x, sizes) if isinstance(x, Array) else x
 
 
@@ -77,11 +75,11 @@ def sum(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
     where: Any = None, promote_integers: bool = True,
 ) -> Array:  # fmt: skip
-    """The sum over axes; nothing sums to 0.
+    """Return the sum over axes; an empty sum is 0.
 
     a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1; initial: a further term;
-    promote_integers: whether small integers are summed in 64 bits. Returns [*s minus axes]. dtype: what to sum in and
-    to return, by default a's; bool asks for `any`. Raises AxisError for axes out of range or repeated.
+    promote_integers: whether small integers are summed in 64 bits; dtype: of the sum and the result, by default a's;
+    bool computes `any`. Returns [*s minus axes]. Raises AxisError for axes out of range or repeated.
 
     >>> tnp.sum(tnp.asarray([[1, 2], [3, 4]]), axis=0)
     Array([4, 6], i64)
@@ -97,11 +95,11 @@ def prod(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
     where: Any = None, promote_integers: bool = True,
 ) -> Array:  # fmt: skip
-    """The product over axes; that of nothing is 1.
+    """Return the product over axes; an empty product is 1.
 
     a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1; initial: a further factor;
-    promote_integers: whether small integers are multiplied in 64 bits. Returns [*s minus axes]. dtype: what to multiply
-    in and to return, by default a's; bool asks for `all`. Raises AxisError for axes out of range or repeated.
+    promote_integers: whether small integers are multiplied in 64 bits; dtype: of the product and the result, by default
+    a's; bool computes `all`. Returns [*s minus axes]. Raises AxisError for axes out of range or repeated.
 
     >>> tnp.prod(tnp.asarray([[1, 2], [3, 4]]), axis=1)
     Array([ 2, 12], i64)
@@ -120,17 +118,17 @@ def _for_sums(name: str, a: Any, dtype: Any, promote: bool) -> Array:
     return cast(x, sum_dtype(x)) if promote or x.dtype == dtypes.BOOL else x
 
 
-# Extremes
+# Maxima and minima
 
 
 def max(
     a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
-    """The greatest element over axes; NaN where there is one. Nothing has none: ShapeError without `initial`.
+    """Return the maximum over axes; NaN if an element is NaN.
 
-    a: [*s]; axis: one or several, by default all; initial: what the result is at least; a mask needs it. Returns a's
-    dtype, [*s minus axes]. Complex numbers are ordered by real, then by imaginary part. Where elements tie, they share
-    the derivative.
+    a: [*s]; axis: one or several, by default all; initial: a lower bound of the result, required with `where`. Returns
+    [*s minus axes], in a's dtype. Complex numbers are ordered by real, then by imaginary part. Elements that tie share
+    the derivative. Raises ShapeError for no elements without `initial`.
 
     >>> tnp.max(tnp.asarray([[1, 5], [3, 4]]), axis=0)
     Array([3, 5], i64)
@@ -141,11 +139,11 @@ def max(
 def min(
     a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
-    """The least element over axes; NaN where there is one. Nothing has none: ShapeError without `initial`.
+    """Return the minimum over axes; NaN if an element is NaN.
 
-    a: [*s]; axis: one or several, by default all; initial: what the result is at most; a mask needs it. Returns a's
-    dtype, [*s minus axes]. Complex numbers are ordered by real, then by imaginary part. Where elements tie, they share
-    the derivative.
+    a: [*s]; axis: one or several, by default all; initial: an upper bound of the result, required with `where`. Returns
+    [*s minus axes], in a's dtype. Complex numbers are ordered by real, then by imaginary part. Elements that tie share
+    the derivative. Raises ShapeError for no elements without `initial`.
 
     >>> tnp.min(tnp.asarray([[1, 5], [3, 4]]), axis=0)
     Array([1, 4], i64)
@@ -161,9 +159,9 @@ def _extreme(name: str, a: Any, axis: Axis, out: object, keepdims: bool, initial
     x = operand(name, a)
     where = None if where is True else where
     if where is not None and initial is None:
-        raise ShapeError(message(f"{name}{here()}: where= needs initial=, the value of nothing"))
-    greatest = name == "max"
-    reduce, combine = (primitives.reduce_max, arithmetic.max) if greatest else (primitives.reduce_min, arithmetic.min)
+        raise ShapeError(message(f"{name}{here()}: where= needs initial=, the result for no elements"))
+    is_max = name == "max"
+    reduce, combine = (primitives.reduce_max, arithmetic.max) if is_max else (primitives.reduce_min, arithmetic.min)
     as_bits = x.dtype == dtypes.BOOL
     if as_bits:
         x = cast(x, dtypes.U8)
@@ -171,20 +169,20 @@ def _extreme(name: str, a: Any, axis: Axis, out: object, keepdims: bool, initial
     axes = axes_argument(name, x, axis)
     if initial is not None and shape.size([x.shape[d] for d in axes]) == 0:
         if where is not None:
-            shape.broadcast(x.shape, truth(name, where).shape, operation=f"{name}{here()}")  # raises, if they do not
+            shape.broadcast(x.shape, truth(name, where).shape, operation=f"{name}{here()}")  # raises on a mismatch
         sizes = shape.drop(x.shape, axes)
         start = same_dtype(name, x, initial)
         filled = broadcast(start, sizes) if isinstance(start, Array) else np.full(sizes, start.value)
         result = finished(array_of(name, filled), axes, keepdims)
     else:
         common_pair(name, [(x.dtype, False)])  # random keys have no order
-        lowest = extreme_value(x.dtype, lowest=greatest)
+        lowest = extreme_value(x.dtype, lowest=is_max)
         result = _reduced(name, x, axis, keepdims, where, initial, lowest, reduce, combine)
     return cast(result, dtypes.BOOL) if as_bits else result
 
 
 def extreme_value(dtype: Any, *, lowest: bool) -> Any:
-    """The least (or greatest) value of a dtype: an infinity, which narrow floats may lack."""
+    """Return the lowest (or highest) value of a dtype: an infinity, or the finite limit if it has none."""
     if dtypes.is_float(dtype):
         infinity = np.asarray(-np.inf if lowest else np.inf)
         if not dtypes.is_narrow(dtype) or np.isinf(float(infinity.astype(dtype))):
@@ -200,10 +198,10 @@ def extreme_value(dtype: Any, *, lowest: bool) -> Any:
 
 
 def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
-    """The greatest element less the least.
+    """Return the maximum minus the minimum over axes.
 
-    a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns [*s minus axes]. Its dtype
-    is a's. Raises ShapeError for no elements.
+    a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns [*s minus axes], in a's
+    dtype. Raises ShapeError for no elements.
 
     >>> tnp.ptp(tnp.asarray([1.0, 5.0, 3.0]))
     Array(4., f64)
@@ -214,10 +212,10 @@ def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> 
 
 
 def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:
-    """The index of the greatest element along an axis, or of the array made flat: the first of equals, or of NaN.
+    """Return the index of the maximum along an axis, or in the flattened array: the first of ties, or of NaN.
 
-    a: [*s]; axis: one, or None. Returns int64, [*s minus axis], or [] of what is flat. Raises ShapeError for no
-    elements.
+    a: [*s]; axis: an axis, or None to flatten. Returns int64 [*s minus axis], or [] without an axis. Raises ShapeError
+    for no elements.
 
     >>> tnp.argmax(tnp.asarray([1.0, 3.0, 3.0]))
     Array(1, i64)
@@ -226,10 +224,10 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool = F
 
 
 def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:
-    """The index of the least element along an axis, or of the array made flat: the first of equals, or of NaN.
+    """Return the index of the minimum along an axis, or in the flattened array: the first of ties, or of NaN.
 
-    a: [*s]; axis: one, or None. Returns int64, [*s minus axis], or [] of what is flat. Raises ShapeError for no
-    elements.
+    a: [*s]; axis: an axis, or None to flatten. Returns int64 [*s minus axis], or [] without an axis. Raises ShapeError
+    for no elements.
 
     >>> tnp.argmin(tnp.asarray([1.0, 0.0, 0.0]))
     Array(1, i64)
@@ -247,13 +245,13 @@ def _arg(name: str, find: Callable[..., Any], a: Any, axis: int | None, out: obj
     return finished(find(x, along), (along,), keepdims)
 
 
-# Truth and counts
+# All, any and counts
 
 
 def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
-    """Whether all elements are true, that is, not 0; of nothing, true.
+    """Return whether all elements are true, that is, not 0; True for no elements.
 
-    a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns bool, [*s minus axes].
+    a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns bool [*s minus axes].
 
     >>> tnp.all(tnp.asarray([True, False]))
     Array(False, bool)
@@ -263,9 +261,9 @@ def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, 
 
 
 def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
-    """Whether any element is true, that is, not 0; of nothing, false.
+    """Return whether any element is true, that is, not 0; False for no elements.
 
-    a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns bool, [*s minus axes].
+    a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns bool [*s minus axes].
 
     >>> tnp.any(tnp.asarray([True, False]))
     Array(True, bool)
@@ -275,9 +273,9 @@ def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, 
 
 
 def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Array:
-    """How many elements are not 0.
+    """Return the number of elements that are not 0.
 
-    a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns int64, [*s minus axes].
+    a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns int64 [*s minus axes].
 
     >>> tnp.count_nonzero(tnp.asarray([0, 3, 0, 4]))
     Array(2, i64)

@@ -1,7 +1,4 @@
-"""Sets as sorted vectors of distinct elements. Their sizes depend on values: known, or bounded by `size=`."""
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+"""Sets as sorted vectors of distinct elements. Their size depends on concrete values, or is given as `size=`."""
 
 from __future__ import annotations
 
@@ -23,11 +20,10 @@ _isin = replayed(isin, named=False)
 
 
 def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """The elements of either array, sorted.
+    """Return the distinct elements of either array, sorted.
 
-    ar1, ar2: any shapes, made flat. Returns [n], in the dtype to which both are promoted.
-
-    size: of the result, cut off or filled up with `fill_value` (its least element by default); needed under `jit`.
+    ar1, ar2: any shapes, flattened; size: of the result, truncated or padded with `fill_value` (by default the
+    minimum), required under `jit`. Returns [n], in the promoted dtype.
 
     >>> tnp.union1d([3, 1], [2, 3])
     Array([1, 2, 3], i64)
@@ -40,11 +36,11 @@ def intersect1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False, *, size: int | None = None,
     fill_value: Any = None,
 ) -> Any:  # fmt: skip
-    """The elements that are in both arrays, sorted; and where each first occurs, if wanted.
+    """Return the distinct elements that are in both arrays, sorted, and optionally their first indices.
 
-    ar1, ar2: any shapes, made flat; assume_unique: changes nothing; return_indices: whether (values, indices in ar1,
-    indices in ar2) come; size, fill_value: as of `union1d`; indices are filled up with the sizes of the arrays. Returns
-    [n], in the dtype to which both are promoted; indices are int64 [n].
+    ar1, ar2: any shapes, flattened; assume_unique: ignored; return_indices: return (values, indices in ar1, indices in
+    ar2); size, fill_value: as in `union1d`; indices are padded with the sizes of the arrays. Returns [n], in the
+    promoted dtype; indices are int64 [n].
 
     >>> tnp.intersect1d([3, 1, 2], [2, 3, 5])
     Array([2, 3], i64)
@@ -66,9 +62,10 @@ def intersect1d(
 def setdiff1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
 ) -> Array:
-    """The elements of the first array that are not in the second, sorted (or as they come, if `assume_unique`).
+    """Return the distinct elements of the first array that are not in the second, sorted.
 
-    ar1, ar2: any shapes, made flat; size, fill_value: as of `union1d`. Returns [n], of ar1's dtype.
+    ar1, ar2: any shapes, flattened; assume_unique: keep the order of ar1; size, fill_value: as in `union1d`. Returns
+    [n], in ar1's dtype.
 
     >>> tnp.setdiff1d([3, 1, 2], [2])
     Array([1, 3], i64)
@@ -83,10 +80,10 @@ def setdiff1d(
 def setxor1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
 ) -> Array:
-    """The elements that are in one array alone, sorted; NaN, which equals none, once of each. size: as in `union1d`.
+    """Return the distinct elements that are in exactly one array, sorted. NaN, which equals nothing, is kept from each.
 
-    ar1, ar2: any shapes, made flat; assume_unique: changes nothing; fill_value: as of `union1d`. Returns [n], in the
-    dtype to which both are promoted.
+    ar1, ar2: any shapes, flattened; assume_unique: ignored; size, fill_value: as in `union1d`. Returns [n], in the
+    promoted dtype.
 
     >>> tnp.setxor1d([3, 1, 2], [2, 5])
     Array([1, 3, 5], i64)
@@ -99,27 +96,27 @@ def setxor1d(
 
 @partial(replayed, named=False)
 def _alone(x: Array, y: Array) -> tuple[Array, Array]:
-    """Both vectors, and which elements are in one alone."""
+    """Return both vectors concatenated, and a mask of the elements that are in one of them only."""
     return concatenate([x, y]), concatenate([isin(x, y, invert=True), isin(y, x, invert=True)])
 
 
 def _selected(
     x: Array, wanted: Array, size: int | None, fill_value: Any, *, joint: int | None = None
 ) -> tuple[Array, Array]:
-    """The distinct elements of a vector that are wanted, sorted, and where each first occurs; filled up to `size`.
+    """Return the distinct wanted elements of a vector, sorted, and their first indices; padded to `size`.
 
-    joint: where a second vector begins, whose NaN is another one.
+    joint: the index at which a second vector begins; its NaN is distinct from the first's.
     """
     n = x.shape[0]
     if not n:
         filled = cast(asarray(0 if fill_value is None else fill_value), x.dtype)
         return full(size or 0, filled), full(size or 0, 0)
     ordered, order, chosen = _ordered(x, wanted, joint)
-    (places,) = nonzero(chosen, size=size, fill_value=n)
+    (indices,) = nonzero(chosen, size=size, fill_value=n)
     if size is None:
-        return _at(ordered, order, places)
-    inside = places < n
-    at = where(inside, places, 0)
+        return _at(ordered, order, indices)
+    inside = indices < n
+    at = where(inside, indices, 0)
     values, index = ordered[at], where(inside, order[at], n)
     if size:
         least = where(inside[0], values[0], ordered[0])
@@ -129,7 +126,7 @@ def _selected(
 
 @partial(replayed, named=False)
 def _ordered(x: Array, wanted: Array, joint: int | None) -> tuple[Array, Array, Array]:
-    """A vector sorted, the order that sorts it, and which elements there are distinct and wanted."""
+    """Return a vector sorted, the order that sorts it, and a mask of the elements that are distinct and wanted."""
     order = argsort(x)
     ordered = x[order]
     distinct = distinct_from_before(ordered)
@@ -139,5 +136,5 @@ def _ordered(x: Array, wanted: Array, joint: int | None) -> tuple[Array, Array, 
 
 
 @partial(replayed, named=False)
-def _at(ordered: Array, order: Array, places: Array) -> tuple[Array, Array]:
-    return ordered[places], order[places]
+def _at(ordered: Array, order: Array, indices: Array) -> tuple[Array, Array]:
+    return ordered[indices], order[indices]

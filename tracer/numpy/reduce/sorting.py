@@ -1,8 +1,5 @@
 """Sorting and searching. NaN comes last; sorts are stable."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 from typing import Any
@@ -26,10 +23,10 @@ def sort(
     a: Any, axis: int | None = -1, kind: None = None, order: None = None, *, stable: bool = True,
     descending: bool = False,
 ) -> Array:  # fmt: skip
-    """The elements in ascending order along an axis; of the array made flat, for None.
+    """Return a new array with the elements in ascending order along an axis; None flattens first.
 
-    a: [*s]; axis: by default the last; kind, order, stable: change nothing, every sort is stable; descending: the
-    greatest first. Returns [*s], of a's dtype, NaN last.
+    a: [*s]; axis: by default the last; kind, order, stable: ignored, every sort is stable; descending: the largest
+    first. Returns [*s], in a's dtype, NaN last.
 
     >>> tnp.sort(tnp.asarray([3.0, tnp.nan, 1.0]))
     Array([ 1.,  3., nan], f64)
@@ -44,10 +41,10 @@ def argsort(
     a: Any, axis: int | None = -1, kind: None = None, order: None = None, *, stable: bool = True,
     descending: bool = False,
 ) -> Array:  # fmt: skip
-    """The indices that sort an array [*s] along an axis, by default the last: int64 [*s].
+    """Return the indices that sort an array [*s] along an axis, by default the last: int64 [*s].
 
-    a: [*s]; axis: None for the array made flat; kind, order, stable: change nothing; descending: the greatest first.
-    Equal elements stay in order, NaN comes last; a number alone gives [0].
+    a: [*s]; axis: None to flatten; kind, order, stable: ignored; descending: the largest first. Equal elements keep
+    their order, NaN comes last; a scalar gives [0].
 
     >>> tnp.argsort(tnp.asarray([3.0, 1.0, 2.0]))
     Array([1, 2, 0], i64)
@@ -68,15 +65,15 @@ def _along(name: str, a: Any, axis: int | None, kind: object, order: object) -> 
 
 
 def _order(x: Array, axis: int, *, descending: bool) -> Array:
-    """A stable descending order is a stable ascending one of the array and the places read backwards."""
-    places = broadcasted_iota(dtypes.I64, x.shape, axis)
+    """Return the indices that sort along an axis. A stable descending sort is a reversed ascending sort."""
+    indices = broadcasted_iota(dtypes.I64, x.shape, axis)
     if not descending:
-        return primitives.sort((x, places), axis)[1]
-    return rev(primitives.sort((rev(x, (axis,)), rev(places, (axis,))), axis)[1], (axis,))
+        return primitives.sort((x, indices), axis)[1]
+    return rev(primitives.sort((rev(x, (axis,)), rev(indices, (axis,))), axis)[1], (axis,))
 
 
 def lexsort(keys: Any, axis: int = -1) -> Array:
-    """The indices that sort by several keys, the last one counting most.
+    """Return the indices that sort by several keys, the last key being the primary one.
 
     keys: vectors [n], or arrays [*s] sorted along `axis`, the last by default. Returns int64 of that shape.
 
@@ -85,19 +82,19 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
     """
     arrays = [array_of("lexsort", key) for key in keys]
     if not arrays or any(x.shape != arrays[0].shape for x in arrays):
-        raise ShapeError(message(f"lexsort{here()} takes keys of equal shapes, and one at least"))
+        raise ShapeError(message(f"lexsort{here()} takes at least one key, all of equal shapes"))
     if arrays[0].ndim == 0:
         return full((), 0, dtypes.I64)
     along = axis_of("lexsort", axis, arrays[0].ndim)
-    places = broadcasted_iota(dtypes.I64, arrays[0].shape, along)
-    return primitives.sort((*reversed(arrays), places), along, num_keys=len(arrays))[-1]
+    indices = broadcasted_iota(dtypes.I64, arrays[0].shape, along)
+    return primitives.sort((*reversed(arrays), indices), along, num_keys=len(arrays))[-1]
 
 
 def partition(a: Any, kth: Any, axis: int | None = -1) -> Array:
-    """The elements along an axis with the k-th smallest in its place, smaller ones before it: sorted, in fact.
+    """Return the elements along an axis with the k-th smallest at index k, smaller ones before it. Sorts fully.
 
-    a: [*s]; kth: an integer, or several; axis: by default the last, None for the array made flat. Returns [*s], of a's
-    dtype. Raises OutOfBoundsError for a kth beyond the axis.
+    a: [*s]; kth: an integer, or several; axis: by default the last, None to flatten. Returns [*s], in a's dtype. Raises
+    OutOfBoundsError for a kth beyond the axis.
 
     >>> tnp.partition(tnp.asarray([3, 1, 2]), 1)
     Array([1, 2, 3], i64)
@@ -107,10 +104,10 @@ def partition(a: Any, kth: Any, axis: int | None = -1) -> Array:
 
 
 def argpartition(a: Any, kth: Any, axis: int | None = -1) -> Array:
-    """The indices that `partition` an array.
+    """Return the indices that `partition` an array. Sorts fully.
 
-    a: [*s]; kth: any place, or several; axis: None for the array made flat. Returns int64 [*s], or [n]
-    of what is flat.
+    a: [*s]; kth: an integer, or several; axis: None to flatten. Returns int64 [*s], or [n] without an axis. Raises
+    OutOfBoundsError for a kth beyond the axis.
 
     >>> tnp.argpartition(tnp.asarray([3, 1, 2]), 1)
     Array([1, 2, 0], i64)
@@ -128,10 +125,11 @@ def _check_kth(name: str, a: Any, kth: Any, axis: int | None) -> None:
 
 
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan") -> Array:
-    """Where values would be put into a sorted vector: before equal elements (left) or after them (right), as int64.
+    """Return the indices at which values would be inserted into a sorted vector, as int64.
 
-    a: [n], which ascends; v: [*t]; side: "left" or "right"; sorter: [n] integers, a permutation that sorts a; method:
-    changes nothing. Returns [*t]. Raises ShapeError for an a of other shapes, ArgumentError for another side.
+    a: [n], ascending; v: [*t]; side: "left" to insert before equal elements, "right" after them; sorter: [n] integers,
+    a permutation that sorts a; method: ignored. Returns [*t]. Raises ShapeError for an a of other shapes, ArgumentError
+    for another side.
 
     >>> tnp.searchsorted(tnp.asarray([1.0, 2.0, 2.0, 3.0]), 2.0)
     Array(1, i64)
@@ -148,7 +146,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
 
 
 def _bisected(x: Array, values: Array, *, right: bool) -> Array:
-    """Halve the interval [low, high) until it is empty: as many steps as the size has bits."""
+    """Bisect: halve the interval [low, high) until it is empty, in as many steps as the size has bits."""
     n = x.shape[0]
     low = full(values.shape, 0, dtypes.I64)
     if n == 0:
@@ -158,7 +156,7 @@ def _bisected(x: Array, values: Array, *, right: bool) -> Array:
     for _ in range(n.bit_length()):
         middle = bits.shift_right_logical(arithmetic.add(low, high), 1)
         probe = reshape(take_along(x, reshape(arithmetic.min(middle, n - 1), flat), 0), values.shape)
-        before = _before(values, probe) if right else bits.not_(_before(probe, values))  # the place is at or before
+        before = _before(values, probe) if right else bits.not_(_before(probe, values))  # insert at or before it
         searching = comparison.lt(low, high)
         low, high = (
             comparison.select(bits.and_(searching, bits.not_(before)), arithmetic.add(middle, 1), low),
@@ -168,7 +166,7 @@ def _bisected(x: Array, values: Array, *, right: bool) -> Array:
 
 
 def _before(a: Array, b: Array) -> Array:
-    """a < b, NaN being the greatest. Complex numbers as `sort` has them: those with NaN parts behind all others."""
+    """Return a < b with NaN as the maximum. Complex numbers are ordered as by `sort`, those with NaN parts last."""
     if not dtypes.is_inexact(a.dtype):
         return _less(a, b)
     if not dtypes.is_complex(a.dtype):
@@ -185,10 +183,10 @@ def _less(a: Array, b: Array) -> Array:
 
 
 def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False) -> Array:
-    """Whether each element is one of the test elements, of dtype bool.
+    """Return whether each element is one of the test elements, as bool.
 
-    element: [*s]; test_elements: any shape; invert: whether it is none of them; assume_unique: changes nothing.
-    Returns bool [*s].
+    element: [*s]; test_elements: any shape; invert: return whether it is none of them; assume_unique: ignored. Returns
+    bool [*s].
 
     >>> tnp.isin(tnp.asarray([1, 2, 3]), [2, 5])
     Array([False,  True, False], bool)

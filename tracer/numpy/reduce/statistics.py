@@ -1,7 +1,4 @@
-"""Averages and spreads over axes; the same with NaN left out; counts of values."""
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+"""Means, variances, medians and weighted averages over axes, variants that ignore NaN, and `bincount`."""
 
 from __future__ import annotations
 
@@ -36,10 +33,10 @@ from tracer.trace.source import here
 def mean(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
 ) -> Array:
-    """The arithmetic mean over axes; integers are averaged as floats, float16 and bfloat16 in float32.
+    """Return the arithmetic mean over axes; integers are averaged as floats, float16 and bfloat16 in float32.
 
-    a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns [*s minus axes], of a's
-    dtype (of integers float32 up to 32 bits, else the default float) or `dtype`. NaN for no elements.
+    a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns [*s minus axes], in `dtype`,
+    by default a's (integers give float32 up to 32 bits, else the default float). NaN for no elements.
 
     >>> tnp.mean(tnp.asarray([[1, 2], [3, 4]]), axis=0)
     Array([2., 3.], f64)
@@ -55,7 +52,7 @@ def mean(
 
 
 def _count(x: Array, axis: Axis, keepdims: bool, where: Any, total: Array) -> Any:
-    """How many elements each mean is of: a number, or an array if `where` leaves some out."""
+    """Return how many elements each mean includes: a scalar, or an array if `where` is given."""
     axes = axes_argument("mean", x, axis)
     if where is None:
         return total.dtype.type(shape.size([x.shape[d] for d in axes]))
@@ -63,15 +60,15 @@ def _count(x: Array, axis: Axis, keepdims: bool, where: Any, total: Array) -> An
     return broadcast(cast(sum(mask, axis, keepdims=keepdims), total.dtype), total.shape)
 
 
-_mean = mean  # `var` and `std` have an argument of that name
+_mean = mean  # `var` and `std` have a parameter `mean`
 
 
 def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
-    """The mean over axes, weighted if `weights` are given: of the array's shape, or of that of the axes.
+    """Return the mean over axes, weighted if `weights` are given.
 
     a: [*s]; weights: [*s], or the sizes of the axes; axis: one or several, by default all; keepdims: keep them with
-    size 1; returned: the sum of the weights as well. Returns floats or complex numbers [*s minus axes], or two such
-    arrays. Raises ShapeError for weights of another shape.
+    size 1; returned: return the sum of the weights as well. Returns floats or complex numbers [*s minus axes], or two
+    such arrays. Raises ShapeError for weights of another shape.
 
     >>> tnp.average(tnp.asarray([1.0, 2.0]), weights=[1, 3])
     Array(1.75, f64)
@@ -89,7 +86,7 @@ def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = Fal
 
 
 def spread_weights(name: str, x: Array, weights: Any, axis: Axis) -> Array:
-    """Weights of an array's shape. They may come as those of the axes, in the order in which these are named."""
+    """Broadcast weights to an array's shape. They may have the shape of `axis`, in the given order."""
     given = operand(name, weights)
     if given.shape == x.shape:
         return given
@@ -97,7 +94,7 @@ def spread_weights(name: str, x: Array, weights: Any, axis: Axis) -> Array:
     if not axes or given.shape != tuple(x.shape[d] for d in axes):
         raise ShapeError(
             message(
-                f"{name}{here()}: weights have the array's shape, or that of the axes",
+                f"{name}{here()}: weights have the shape of the array or of its axes",
                 f"got weights {given.type} for {x.type}, axis={axis}",
             )
         )
@@ -109,11 +106,12 @@ def var(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
     where: Any = None, mean: Any = None, correction: float | None = None,
 ) -> Array:  # fmt: skip
-    """The mean squared distance from the mean over axes, real for complex numbers; `ddof` is taken off the count.
+    """Return the variance over axes: the sum of squared distances from the mean, over the count minus `ddof`.
 
-    a: [*s]; axis: one or several, by default all; mean: if it is at hand, with the axes kept at size 1; correction:
-    another name of `ddof`. Returns floats [*s minus axes] of a's precision (of integers float32 up to 32 bits, else the
-    default) or that of `dtype`: infinity where no count is left, or NaN.
+    a: [*s]; axis: one or several, by default all; mean: a precomputed mean, with the axes kept at size 1; correction:
+    another name of `ddof`. Returns floats [*s minus axes] of a's precision (integers give float32 up to 32 bits, else
+    the default float) or of `dtype`. Complex numbers have real variances. Infinity or NaN if the count is at most
+    `ddof`.
 
     >>> tnp.var(tnp.asarray([1.0, 2.0, 3.0]))
     Array(0.66666667, f64)
@@ -143,10 +141,9 @@ def std(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
     where: Any = None, mean: Any = None, correction: float | None = None,
 ) -> Array:  # fmt: skip
-    """The square root of the variance over axes.
+    """Return the standard deviation over axes, the square root of `var`.
 
-    a: [*s]; axis, ddof, keepdims, mean, correction: as of `var`. Returns floats [*s minus axes], of the precision of
-    `var`; dtype: as there.
+    a: [*s]; axis, ddof, keepdims, mean, correction, dtype: as in `var`. Returns floats [*s minus axes].
 
     >>> tnp.std(tnp.asarray([1.0, 3.0]))
     Array(1., f64)
@@ -156,11 +153,11 @@ def std(
 
 
 def median(a: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Array:
-    """The middle of the sorted elements over axes, the mean of the middle two if their number is even; NaN for NaN.
+    """Return the median over axes, the mean of the middle two of an even number of elements; NaN if one is NaN.
 
-    a: [*s]; axis: one or several, by default all. Returns [*s minus axes], floats or complex numbers; those of integers
-    are float32 up to 32 bits, else of the default dtype. NaN for no elements. Complex numbers are sorted by real, then
-    by imaginary part.
+    a: [*s]; axis: one or several, by default all. Returns floats or complex numbers [*s minus axes]; integers give
+    float32 up to 32 bits, else the default float. NaN for no elements. Complex numbers are sorted by real, then by
+    imaginary part.
 
     >>> tnp.median(tnp.asarray([3.0, 1.0, 2.0, 10.0]))
     Array(2.5, f64)
@@ -181,30 +178,24 @@ def median(a: Any, axis: Axis = None, out: None = None, overwrite_input: bool = 
     return expand_dims(result, axes) if keepdims and axes else result
 
 
-# Without NaN
+# Ignoring NaN
 
 
 def without_nan(name: str, a: Any, value: Any) -> tuple[Array, Array]:
-    """The array with a value for NaN, and where it is NaN."""
+    """Return the array with `value` in place of NaN, and a mask of the NaN elements."""
     x = operand(name, a)
     missing = isnan(x)
     return (comparison.select(missing, x.dtype.type(value), x) if dtypes.is_inexact(x.dtype) else x), missing
 
 
 def nansum(
-    a: Any,
-    axis: Axis = None,
-    dtype: Any = None,
-    out: None = None,
-    keepdims: bool = False,
-    *,
-    initial: Any = None,
+    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, initial: Any = None,
     where: Any = None,
-) -> Array:
-    """`sum` with NaN as 0.
+) -> Array:  # fmt: skip
+    """Return `sum` with NaN as 0.
 
-    a: [*s]; axis: one or several, by default all; keepdims, initial: as of `sum`. Returns [*s minus axes], of `dtype`,
-    by default a's, in 64 bits for bools and small integers.
+    a: [*s]; axis: one or several, by default all; keepdims, initial: as in `sum`; dtype: by default a's, 64 bits for
+    bools and small integers. Returns [*s minus axes].
 
     >>> tnp.nansum(tnp.asarray([1.0, tnp.nan]))
     Array(1., f64)
@@ -213,7 +204,7 @@ def nansum(
 
 
 def inexact_stays(name: str, x: Array, dtype: Any) -> None:
-    """DTypeError for an average of floats that is to be an integer."""
+    """Raise DTypeError if floats are to be averaged into an integer dtype."""
     if dtype is not None and dtypes.is_inexact(x.dtype) and not dtypes.is_inexact(dtype_of_argument(name, dtype)):
         raise DTypeError(
             message(f"{name}{here()}: averages of floats are floats", f"got dtype={dtype}", help="cast the result")
@@ -223,10 +214,10 @@ def inexact_stays(name: str, x: Array, dtype: Any) -> None:
 def nanmean(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
 ) -> Array:
-    """`mean` of the elements that are not NaN; NaN where there is none.
+    """Return the mean of the elements that are not NaN; NaN if there are none.
 
-    a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns [*s minus axes], of the
-    dtype that `mean` gives; dtype: another.
+    a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. dtype: as in `mean`. Returns [*s
+    minus axes].
 
     >>> tnp.nanmean(tnp.asarray([1.0, tnp.nan, 3.0]))
     Array(2., f64)
@@ -242,39 +233,39 @@ def nanmean(
 def nanmax(
     a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
-    """`max` of the elements that are not NaN; NaN where there is none. initial: one more; where: which count.
+    """Return the maximum of the elements that are not NaN; NaN if there are none.
 
-    a: [*s]; axis: one or several, by default all. Returns a's dtype, [*s minus axes]. Raises ShapeError for no
-    elements.
+    a: [*s]; axis: one or several, by default all; initial: a lower bound of the result. Returns [*s minus axes], in a's
+    dtype. Raises ShapeError for no elements.
 
     >>> tnp.nanmax(tnp.asarray([1.0, tnp.nan]))
     Array(1., f64)
     """
-    return _nan_extreme("nanmax", a, axis, out, keepdims, initial, where, greatest=True)
+    return _nan_extreme("nanmax", a, axis, out, keepdims, initial, where, is_max=True)
 
 
 def nanmin(
     a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
-    """`min` of the elements that are not NaN; NaN where there is none. initial: one more; where: which count.
+    """Return the minimum of the elements that are not NaN; NaN if there are none.
 
-    a: [*s]; axis: one or several, by default all. Returns a's dtype, [*s minus axes]. Raises ShapeError for no
-    elements.
+    a: [*s]; axis: one or several, by default all; initial: an upper bound of the result. Returns [*s minus axes], in
+    a's dtype. Raises ShapeError for no elements.
 
     >>> tnp.nanmin(tnp.asarray([1.0, tnp.nan]))
     Array(1., f64)
     """
-    return _nan_extreme("nanmin", a, axis, out, keepdims, initial, where, greatest=False)
+    return _nan_extreme("nanmin", a, axis, out, keepdims, initial, where, is_max=False)
 
 
 def _nan_extreme(
-    name: str, a: Any, axis: Axis, out: object, keepdims: bool, initial: Any, where: Any, *, greatest: bool
+    name: str, a: Any, axis: Axis, out: object, keepdims: bool, initial: Any, where: Any, *, is_max: bool
 ) -> Array:
     no_out(name, out)
-    x, extreme = operand(name, a), max if greatest else min
+    x, extreme = operand(name, a), max if is_max else min
     if not dtypes.is_inexact(x.dtype):
         return extreme(x, axis, keepdims=keepdims, initial=initial, where=where)
-    filled, missing = without_nan(name, x, extreme_value(x.dtype, lowest=greatest))
+    filled, missing = without_nan(name, x, extreme_value(x.dtype, lowest=is_max))
     result = extreme(filled, axis, keepdims=keepdims, initial=initial, where=where)
     if initial is not None:
         return result
@@ -282,9 +273,9 @@ def _nan_extreme(
 
 
 def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:
-    """`argmax` of the elements that are not NaN; -1 where there is none.
+    """Return the index of the maximum of the elements that are not NaN; -1 if there are none.
 
-    a: [*s]; axis: one, or None for the array made flat; keepdims: keep it with size 1. Returns int64.
+    a: [*s]; axis: an axis, or None to flatten; keepdims: keep it with size 1. Returns int64 [*s minus axis], or [].
 
     >>> tnp.nanargmax(tnp.asarray([1.0, tnp.nan, 3.0]))
     Array(2, i64)
@@ -293,9 +284,9 @@ def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool 
 
 
 def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:
-    """`argmin` of the elements that are not NaN; -1 where there is none.
+    """Return the index of the minimum of the elements that are not NaN; -1 if there are none.
 
-    a: [*s]; axis: one, or None for the array made flat; keepdims: keep it with size 1. Returns int64.
+    a: [*s]; axis: an axis, or None to flatten; keepdims: keep it with size 1. Returns int64 [*s minus axis], or [].
 
     >>> tnp.nanargmin(tnp.asarray([1.0, tnp.nan, 3.0]))
     Array(0, i64)
@@ -314,11 +305,11 @@ def _nan_arg(name: str, find: Any, a: Any, axis: int | None, out: object, keepdi
 
 
 def degrees_taken_off(name: str, ddof: Any, correction: Any) -> Any:
-    """What `var` takes off the count, by either of its names. What is no number is refused, None and text as well."""
+    """Return the degrees of freedom that `var` subtracts, by either name. Raises ArgumentError for non-numbers."""
     parameter, given = ("ddof", ddof) if correction is None else ("correction", correction)
     if not hasattr(given, "__float__"):
         said = f"{name}{here()}: {parameter} is a number"
-        raise ArgumentError(message(said, f"got {given!r}", help="0 takes nothing off"))
+        raise ArgumentError(message(said, f"got {given!r}", help="0 divides by the count"))
     return given
 
 
@@ -326,11 +317,11 @@ def degrees_taken_off(name: str, ddof: Any, correction: Any) -> Any:
 
 
 def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None) -> Array:
-    """How often each of 0, 1, 2, ... occurs, or the sums of their weights.
+    """Count how often each of 0, 1, 2, ... occurs, or sum the weights of its occurrences.
 
     x: integers or bools [n]; weights: [n]. Returns int64 [length], or the weights' dtype, for bools the default float.
-    The result is as long as the greatest number needs, and at least `minlength`; under `jit` give `length`, beyond
-    which nothing is counted. Negative numbers raise, and under `jit` count as 0.
+    By default `length` is max(x) + 1, at least `minlength`. Under `jit` it must be given: larger values are not
+    counted, and negative ones count as 0. Raises ShapeError for concrete negative values.
 
     >>> tnp.bincount(tnp.asarray([0, 1, 1, 3]))
     Array([1, 2, 0, 1], i64)
@@ -341,44 +332,42 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
             try:
                 found = np.bincount(value if value.dtype is dtypes.I64 else value.astype(dtypes.I64), None, minlength)
                 return unowned(found, False)
-            except ValueError:  # of negative numbers, told below
+            except ValueError:  # negative values, reported below
                 pass
-    numbers = operand("bincount", x)
-    if isinstance(x, list | tuple) and not numbers.size:
-        numbers = cast(numbers, dtypes.I64)  # of no numbers, NumPy makes floats
-    if numbers.ndim != 1 or not (dtypes.is_integer(numbers.dtype) or numbers.dtype == dtypes.BOOL):
-        raise DTypeError(message(f"bincount{here()} takes a vector of integers", f"got {numbers.type}"))
-    numbers, least = cast(numbers, dtypes.I64), integer("bincount", "minlength", minlength)
+    values = operand("bincount", x)
+    if isinstance(x, list | tuple) and not values.size:
+        values = cast(values, dtypes.I64)  # NumPy converts an empty list to floats
+    if values.ndim != 1 or not (dtypes.is_integer(values.dtype) or values.dtype == dtypes.BOOL):
+        raise DTypeError(message(f"bincount{here()} takes a vector of integers", f"got {values.type}"))
+    values, least = cast(values, dtypes.I64), integer("bincount", "minlength", minlength)
     if least < 0:
         raise ShapeError(message(f"bincount{here()}: minlength must not be negative", f"got {least}"))
-    known = concrete_value(numbers)
-    if length is None:
-        if known is None:
-            raise TracerArrayError(
-                message(
-                    f"bincount{here()}: the length of the result depends on traced values",
-                    f"got {numbers.type}",
-                    help="give length=",
-                )
-            )
-        if known.size and known.min() < 0:
-            raise ShapeError(message(f"bincount{here()}: the numbers must not be negative", f"got {known.min()}"))
-        length = builtins.max(int(known.max()) + 1 if known.size else 0, least)
-    length = integer("bincount", "length", length)
+    length = _length(values, least) if length is None else integer("bincount", "length", length)
     shares = None if weights is None else operand("bincount", weights)
     if shares is not None and shares.dtype == dtypes.BOOL:
         shares = floating(shares)
-    if shares is not None and shares.shape != numbers.shape:
+    if shares is not None and shares.shape != values.shape:
         raise ShapeError(
-            message(f"bincount{here()}: a weight for each number", f"got {shares.type} for {numbers.type}")
+            message(f"bincount{here()} takes one weight for each value", f"got {shares.type} for {values.type}")
         )
-    return _counted(numbers, shares, length)
+    return _counted(values, shares, length)
+
+
+def _length(values: Array, least: int) -> int:
+    """Return the length of `bincount`. Raises TracerArrayError for traced values, ShapeError for negative ones."""
+    known = concrete_value(values)
+    if known is None:
+        what = f"bincount{here()}: the length of the result depends on traced values"
+        raise TracerArrayError(message(what, f"got {values.type}", help="give length="))
+    if known.size and known.min() < 0:
+        raise ShapeError(message(f"bincount{here()}: the values must not be negative", f"got {known.min()}"))
+    return builtins.max(int(known.max()) + 1 if known.size else 0, least)
 
 
 @partial(replayed, named=False)
-def _counted(numbers: Array, weights: Array | None, length: int) -> Array:
-    count = numbers.shape[0]
+def _counted(values: Array, weights: Array | None, length: int) -> Array:
+    count = values.shape[0]
     added = full((count,), 1, dtypes.I64) if weights is None else weights
     zeros = full((length,), 0, added.dtype)
-    indices = reshape(arithmetic.max(numbers, 0), (count, 1))
+    indices = reshape(arithmetic.max(values, 0), (count, 1))
     return scatter_add(zeros, indices, added, ScatterDimensionNumbers((), (0,), (0,)), mode="drop")

@@ -1,7 +1,4 @@
-"""The distinct elements of an array: their number depends on values, known or bounded by `size=`."""
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+"""Distinct elements of an array. Their number depends on concrete values, or is given as `size=`."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ from tracer.trace.source import here
 
 
 class Unique(NamedTuple):
-    """What `unique_all` returns."""
+    """Result of `unique_all`."""
 
     values: Array
     indices: Array
@@ -37,14 +34,14 @@ class Unique(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """What `unique_counts` returns."""
+    """Result of `unique_counts`."""
 
     values: Array
     counts: Array
 
 
 class UniqueInverse(NamedTuple):
-    """What `unique_inverse` returns."""
+    """Result of `unique_inverse`."""
 
     values: Array
     inverse_indices: Array
@@ -55,20 +52,19 @@ def unique(
     axis: int | None = None, *, equal_nan: bool = True, sorted: bool = True, size: int | None = None,
     fill_value: Any = None,
 ) -> Any:  # fmt: skip
-    """The distinct elements in ascending order; where each first occurs, which one each element is, how often.
+    """Return the distinct elements in ascending order, and optionally their first indices, an inverse and their counts.
 
-    ar: any shape; axis: the slices along it are what is distinct, by default the elements. return_index,
-    return_inverse, return_counts: which of these also come, in a tuple. equal_nan: whether all NaN are one. sorted:
-    changes nothing. Returns [n], of ar's dtype, or [..., n, ...] along an axis; indices and counts are int64 [n], the
-    inverse is int64 of ar's shape.
+    ar: any shape; axis: compare the slices along it, by default the elements. return_index, return_inverse,
+    return_counts: also return these, in a tuple. equal_nan: whether all NaN are equal. sorted: ignored. Returns [n], in
+    ar's dtype, or [..., n, ...] along an axis; indices and counts are int64 [n], the inverse is int64 of ar's shape.
 
-    Their number depends on the values: under `jit` `size` must say it. It cuts off, or fills up with `fill_value`
-    (the smallest element by default), with the index of the first, and counts of 0.
+    The number of results depends on the values: under `jit`, `size` must be given. Results are truncated to it, or
+    padded with `fill_value` (by default the smallest element), the index of the first, and counts of 0.
 
     >>> tnp.unique(tnp.asarray([3, 1, 3]), return_counts=True)
     (Array([1, 3], i64), Array([1, 2], i64))
     """
-    del sorted  # they always are, and may be in any order where it is False
+    del sorted  # results are always sorted
     if size is None and axis is None and not (return_index or return_inverse or return_counts):
         value = known_value(ar)
         if value is not None and (result := new_array(np.unique(value, equal_nan=equal_nan))) is not None:
@@ -81,7 +77,7 @@ def unique(
             raise TracerArrayError(
                 message(
                     f"unique{here()}: the number of results depends on the values",
-                    f"got {x.type}, whose values are known only when the compiled program runs",
+                    f"got {x.type}, whose values are concrete only when the compiled program runs",
                     help="call it outside jit, or give size=",
                 )
             )
@@ -97,7 +93,7 @@ def unique(
 
 
 def distinct_from_before(ordered: Array, *, equal_nan: bool = True) -> Array:
-    """Whether each of sorted elements, or rows, differs from the one before it; the first one does."""
+    """Return whether each sorted element, or row, differs from the one before it; True for the first."""
     later, earlier = ordered[1:], ordered[:-1]
     differs = later != earlier
     if equal_nan and dtypes.is_inexact(ordered.dtype):
@@ -108,7 +104,7 @@ def distinct_from_before(ordered: Array, *, equal_nan: bool = True) -> Array:
 
 
 def _sized(x: Array, axis: int | None, size: int, fill_value: Any, *, equal_nan: bool) -> tuple[Array, ...]:
-    """As many distinct elements, or slices along an axis, as `size` says, with index, inverse and counts."""
+    """Return `size` distinct elements, or slices along an axis, with index, inverse and counts."""
     size = integer("unique", "size", size)
     moved = ravel(x) if axis is None else moveaxis(x, axis, 0)
     n = moved.shape[0]
@@ -119,24 +115,24 @@ def _sized(x: Array, axis: int | None, size: int, fill_value: Any, *, equal_nan:
     order = argsort(rows[:, 0]) if axis is None else lexsort([rows[:, i] for i in reversed(range(rows.shape[1]))])
     ordered = moved[order]
     starts = distinct_from_before(ordered, equal_nan=equal_nan)
-    (places,) = nonzero(starts, size=size, fill_value=n)
-    inside = places < n
-    at = where(inside, places, 0)
+    (starts_at,) = nonzero(starts, size=size, fill_value=n)
+    inside = starts_at < n
+    at = where(inside, starts_at, 0)
     values = ordered[at]
     if fill_value is not None:
         lanes = reshape(inside, (size,) + (1,) * (values.ndim - 1))
         values = where(lanes, values, cast(asarray(fill_value), x.dtype))
-    number = cumsum(starts) - 1
-    inverse = zeros(n, dtypes.I64).at[order].set(number)
-    counts = zeros(size, dtypes.I64).at[number].add(1, mode="drop")
+    rank = cumsum(starts) - 1
+    inverse = zeros(n, dtypes.I64).at[order].set(rank)
+    counts = zeros(size, dtypes.I64).at[rank].add(1, mode="drop")
     values = values if axis is None else moveaxis(values, 0, axis)
     return values, order[at], reshape(inverse, x.shape) if axis is None else inverse, counts
 
 
 def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """The distinct elements in ascending order; `size` as in `unique`.
+    """Return the distinct elements in ascending order; `size` as in `unique`.
 
-    x: any shape; fill_value: of what is beyond them. Returns [n], of x's dtype.
+    x: any shape; fill_value: the padding. Returns [n], in x's dtype.
 
     >>> tnp.unique_values(tnp.asarray([3, 1, 3]))
     Array([1, 3], i64)
@@ -145,10 +141,10 @@ def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None)
 
 
 def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Unique:
-    """The distinct elements, where each first occurs, which one each element is, how often; `size` as in `unique`.
+    """Return the distinct elements, their first indices, the inverse and the counts; `size` as in `unique`.
 
-    x: any shape [*s]. Returns a tuple of values [n], indices [n], inverse_indices [*s], counts [n], of x's dtype and
-    int64. Every NaN is one of its own. `fill_value`: what the values are filled up with.
+    x: any shape [*s]; fill_value: the padding of the values. Returns a tuple of values [n], indices [n],
+    inverse_indices [*s], counts [n], in x's dtype and int64. No two NaN are equal.
 
     >>> tnp.unique_all(tnp.asarray([3, 1, 3])).counts
     Array([1, 2], i64)
@@ -159,10 +155,10 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
 
 
 def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCounts:
-    """The distinct elements in ascending order, and how often each occurs; `size` as in `unique`.
+    """Return the distinct elements in ascending order, and how often each occurs; `size` as in `unique`.
 
-    x: any shape. Returns a tuple of values [n], of x's dtype, and counts [n], int64. Every NaN is one of its own.
-    `fill_value`: what the values are filled up with.
+    x: any shape; fill_value: the padding of the values. Returns a tuple of values [n], in x's dtype, and counts int64
+    [n]. No two NaN are equal.
 
     >>> tnp.unique_counts(tnp.asarray([3, 1, 3])).counts
     Array([1, 2], i64)
@@ -172,10 +168,10 @@ def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None)
 
 
 def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverse:
-    """The distinct elements in ascending order, and which one each element is, in x.shape; `size` as in `unique`.
+    """Return the distinct elements in ascending order, and for each element its index among them.
 
-    x: any shape [*s]. Returns a tuple of values [n], of x's dtype, and inverse_indices [*s], int64. Every NaN is one of
-    its own. `fill_value`: what the values are filled up with.
+    x: any shape [*s]; size: as in `unique`; fill_value: the padding of the values. Returns a tuple of values [n], in
+    x's dtype, and inverse_indices int64 [*s]. No two NaN are equal.
 
     >>> tnp.unique_inverse(tnp.asarray([3, 1, 3])).inverse_indices
     Array([1, 0, 1], i64)

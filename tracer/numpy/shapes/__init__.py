@@ -1,1 +1,1 @@
-"""Shapes and places: creation, manipulation, joining, indexing, `where`, updates."""
+"""Shapes and indices: creation, manipulation, joining, indexing, `where`, updates."""

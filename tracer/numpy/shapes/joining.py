@@ -1,29 +1,20 @@
-"""Joining arrays, cutting them into parts, repeating and rolling them."""
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+"""Joining and splitting of arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, DTypeError, ShapeError, message
-from tracer.ir import dtypes
-from tracer.numpy.core.conversion import array_of, cast, dtype_of_argument, shape_argument, unified
-from tracer.numpy.elementwise.arithmetic import remainder
+from tracer.errors import ArgumentError, ShapeError, message
+from tracer.numpy.core.conversion import array_of, cast, dtype_of_argument, unified
 from tracer.numpy.shapes.manipulation import atleast_1d, atleast_2d, atleast_3d, expand_dims, moveaxis, ravel, transpose
 from tracer.primitives.arrays import slice_pad_concatenate
-from tracer.primitives.arrays.indexing.dimension_numbers import GatherDimensionNumbers, ScatterDimensionNumbers
-from tracer.primitives.arrays.indexing.gather import gather, scatter_add
-from tracer.primitives.base.broadcasting import axis_of, broadcast_in_dim, full
-from tracer.primitives.base.shapes import iota, reshape
-from tracer.primitives.control.cumulative import cumsum
-from tracer.primitives.elementwise import arithmetic
+from tracer.primitives.base.broadcasting import axis_of
+from tracer.primitives.base.shapes import reshape
 from tracer.runtime.values.fresh_handles import makes_new
-from tracer.trace.array import Array, concrete_value
+from tracer.trace.array import Array
 from tracer.trace.integers import integer, integers
 from tracer.trace.source import here
 
@@ -46,10 +37,10 @@ def _arrays(name: str, arrays: Any) -> list[Array]:
 
 
 def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
-    """Arrays one after another along an axis that they have; None makes them flat first.
+    """Join arrays along an existing axis; None flattens them first.
 
-    arrays: equal in all sizes but that of `axis`, by default the first; dtype: of the result, by default that to which
-    all are promoted. Returns [..., sum of the sizes, ...]. Raises ShapeError where other axes differ in size.
+    arrays: equal in all sizes except along `axis`, by default the first; dtype: of the result, by default the promoted
+    dtype. Returns [..., sum of the sizes, ...]. Raises ShapeError if other axes differ in size.
 
     >>> tnp.concatenate([tnp.asarray([1, 2]), [3.0]])
     Array([1., 2., 3.], f64)
@@ -58,7 +49,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     if axis is None:
         xs, axis = [ravel(x) for x in xs], 0
     if not xs:
-        raise ArgumentError(message(f"concatenate{here()}: one array at least is needed"))
+        raise ArgumentError(message(f"concatenate{here()} takes at least one array"))
     xs = unified("concatenate", xs) if dtype is None else [cast(x, dtype_of_argument("concatenate", dtype)) for x in xs]
     if any(x.ndim == 0 for x in xs):
         raise ShapeError(
@@ -75,10 +66,10 @@ concat = concatenate
 
 
 def stack(arrays: Any, axis: int = 0, dtype: Any = None) -> Array:
-    """Arrays of one shape along a new axis.
+    """Join arrays of one shape along a new axis.
 
-    arrays: of shape [*s]; axis: where the new one comes; dtype: of the result, by default that to which all are
-    promoted. Returns [*s] with n at `axis`. Raises ShapeError for several shapes.
+    arrays: of shape [*s]; axis: position of the new axis; dtype: of the result, by default the promoted dtype. Returns
+    [*s] with n at `axis`. Raises ShapeError for several shapes.
 
     >>> tnp.stack([tnp.asarray([1, 2]), tnp.asarray([3, 4])], axis=1)
     Array([[1, 3],
@@ -86,7 +77,7 @@ def stack(arrays: Any, axis: int = 0, dtype: Any = None) -> Array:
     """
     xs = _arrays("stack", arrays)
     if not xs:
-        raise ArgumentError(message(f"stack{here()}: one array at least is needed"))
+        raise ArgumentError(message(f"stack{here()} takes at least one array"))
     if any(x.shape != xs[0].shape for x in xs):
         shown = ", ".join(str(x.type) for x in xs)
         raise ShapeError(message(f"stack{here()}: the arrays must have equal shapes", f"got {shown}"))
@@ -95,10 +86,10 @@ def stack(arrays: Any, axis: int = 0, dtype: Any = None) -> Array:
 
 
 def vstack(tup: Any, dtype: Any = None) -> Array:
-    """Arrays along axis 0; vectors count as rows.
+    """Join arrays along axis 0; vectors are rows.
 
-    tup: arrays that are equal but along axis 0, or vectors of one size. Returns shape [sum, ...], in `dtype`, by
-    default that to which all are promoted. Raises ShapeError for other shapes.
+    tup: arrays that are equal except along axis 0, or vectors of one size; dtype: by default the promoted dtype.
+    Returns shape [sum, ...]. Raises ShapeError for other shapes.
 
     >>> tnp.vstack([tnp.asarray([1, 2]), tnp.asarray([3, 4])])
     Array([[1, 2],
@@ -108,10 +99,10 @@ def vstack(tup: Any, dtype: Any = None) -> Array:
 
 
 def hstack(tup: Any, dtype: Any = None) -> Array:
-    """Arrays along axis 1, vectors along axis 0.
+    """Join arrays along axis 1, vectors along axis 0.
 
-    tup: arrays that are equal but along that axis. Returns shape [n, sum, ...] or [sum], in `dtype`, by default that to
-    which all are promoted. Raises ShapeError for other shapes.
+    tup: arrays that are equal except along that axis; dtype: by default the promoted dtype. Returns shape [n, sum, ...]
+    or [sum]. Raises ShapeError for other shapes.
 
     >>> tnp.hstack([tnp.asarray([1, 2]), tnp.asarray([3])])
     Array([1, 2, 3], i64)
@@ -121,10 +112,10 @@ def hstack(tup: Any, dtype: Any = None) -> Array:
 
 
 def dstack(tup: Any, dtype: Any = None) -> Array:
-    """Arrays along axis 2, after `atleast_3d`.
+    """Join arrays along axis 2, after `atleast_3d`.
 
-    tup: arrays that are equal but along axis 2, [m, n, k]; [n] counts as [1, n, 1]. Returns shape [m, n, sum], in
-    `dtype`, by default that to which all are promoted. Raises ShapeError for other shapes.
+    tup: arrays that are equal except along axis 2, [m, n, k]; [n] becomes [1, n, 1]. dtype: by default the promoted
+    dtype. Returns shape [m, n, sum]. Raises ShapeError for other shapes.
 
     >>> tnp.dstack([tnp.asarray([1, 2]), tnp.asarray([3, 4])]).shape
     (1, 2, 2)
@@ -133,9 +124,9 @@ def dstack(tup: Any, dtype: Any = None) -> Array:
 
 
 def column_stack(tup: Any) -> Array:
-    """Vectors as the columns of a matrix; matrices side by side.
+    """Join vectors as the columns of a matrix, and matrices side by side.
 
-    tup: vectors [n] and matrices [n, k]. Returns [n, the sum of the columns], in their common dtype.
+    tup: vectors [n] and matrices [n, k]. Returns [n, sum of the columns], in the promoted dtype.
 
     >>> tnp.column_stack([tnp.asarray([1, 2]), tnp.asarray([3, 4])])
     Array([[1, 3],
@@ -147,10 +138,10 @@ def column_stack(tup: Any) -> Array:
 
 @makes_new
 def block(arrays: Any) -> Array:
-    """An array put together from nested lists of blocks: the innermost lists run along the last axis.
+    """Assemble an array from nested lists of blocks; the innermost lists run along the last axis.
 
-    arrays: lists of arrays, nested to one depth; axes are put in front where a block has fewer. Returns the shape that
-    they fill, in the dtype to which all are promoted. Raises ShapeError for blocks that do not fit.
+    arrays: lists of arrays, nested to one depth; axes of size 1 are prepended to blocks with fewer. Returns the shape
+    that they fill, in the promoted dtype. Raises ShapeError for blocks that do not fit.
 
     >>> tnp.block([[tnp.ones((1, 1)), tnp.zeros((1, 1))], [tnp.zeros((1, 2))]])
     Array([[1., 0.],
@@ -167,7 +158,7 @@ def _depth(x: Any) -> int:
 
 def _rank(x: Any) -> int:
     if isinstance(x, list) and not x:
-        raise ShapeError(message(f"block{here()}: a list of no blocks has no shape", help="take it out"))
+        raise ShapeError(message(f"block{here()}: an empty list of blocks has no shape", help="remove it"))
     return max(map(_rank, x)) if isinstance(x, list) else array_of("block", x).ndim
 
 
@@ -180,9 +171,9 @@ def _block(x: Any, depth: int, rank: int) -> Array:
 
 @makes_new
 def append(arr: Any, values: Any, axis: int | None = None) -> Array:
-    """Values after an array, along an axis; both made flat without one.
+    """Append values to an array along an axis; without one, both are flattened.
 
-    arr: [*s]; values: [*t], equal to s but along `axis`, or anything without one. Returns their common dtype.
+    arr: [*s]; values: [*t], equal to s except along `axis`, or any shape without one. Returns the promoted dtype.
 
     >>> tnp.append(tnp.asarray([1, 2]), 3)
     Array([1, 2, 3], i64)
@@ -190,14 +181,14 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Array:
     return concatenate([array_of("append", arr), array_of("append", values)], axis)
 
 
-# Parts
+# Splitting
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """An array cut into equal parts, or before each of the given indices.
+    """Split an array into equal parts, or before each of the given indices.
 
-    ary: [*s]; indices_or_sections: a number of parts, or where to cut; axis: along which. Returns a list. Raises
-    ShapeError where the parts would not be equal.
+    ary: [*s]; indices_or_sections: the number of parts, or the indices at which to split; axis: by default the first.
+    Returns a list. Raises ShapeError if the parts would not be equal.
 
     >>> tnp.split(tnp.arange(4), 2)
     [Array([0, 1], i64), Array([2, 3], i64)]
@@ -207,10 +198,10 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
 
 @makes_new
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """As `split`, where the parts need not be equal: the first ones are longer by one.
+    """Split as `split` does, where the first parts may be longer by one.
 
-    ary: [*s]; indices_or_sections: how many parts, or where they are cut; axis: along which. Returns arrays of ary's
-    dtype, [*s] but along the axis.
+    ary: [*s]; indices_or_sections: the number of parts, or the indices at which to split; axis: by default the first.
+    Returns a list of arrays in ary's dtype, [*s] except along the axis.
 
     >>> tnp.array_split(tnp.arange(3), 2)
     [Array([0, 1], i64), Array([2], i64)]
@@ -220,9 +211,9 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array
 
 @makes_new
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """`split` along axis 1, or along the only axis.
+    """Split along axis 1, or along the only axis, as `split` does.
 
-    ary: [m, n, *s], or [n]; indices_or_sections: a number of parts, or where to cut. Returns a list.
+    ary: [m, n, *s], or [n]; indices_or_sections: the number of parts, or the indices at which to split. Returns a list.
 
     >>> tnp.hsplit(tnp.arange(4), 2)
     [Array([0, 1], i64), Array([2, 3], i64)]
@@ -231,9 +222,9 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
 
 
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """`split` along axis 0.
+    """Split along axis 0, as `split` does.
 
-    ary: [m, n, *s]; indices_or_sections: a number of parts, or where to cut. Returns a list.
+    ary: [m, n, *s]; indices_or_sections: the number of parts, or the indices at which to split. Returns a list.
 
     >>> [x.shape for x in tnp.vsplit(tnp.zeros((4, 2)), 2)]
     [(2, 2), (2, 2)]
@@ -241,15 +232,15 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
     x = array_of("vsplit", ary)
     if x.ndim < 2:
         raise ShapeError(
-            message(f"vsplit{here()} takes two axes at least", f"got {x.type}", help="split, along axis 0")
+            message(f"vsplit{here()} takes at least two axes", f"got {x.type}", help="split, along axis 0")
         )
     return split(x, indices_or_sections, 0)
 
 
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """`split` along axis 2.
+    """Split along axis 2, as `split` does.
 
-    ary: [m, n, k, *s]; indices_or_sections: a number of parts, or where to cut. Returns a list.
+    ary: [m, n, k, *s]; indices_or_sections: the number of parts, or the indices at which to split. Returns a list.
 
     >>> [x.shape for x in tnp.dsplit(tnp.zeros((1, 2, 4)), 2)]
     [(1, 2, 2), (1, 2, 2)]
@@ -271,8 +262,8 @@ def _split(name: str, ary: Any, parts: Any, axis: int, *, equal: bool) -> list[A
     if count < 1 or (equal and n % count):
         raise ShapeError(
             message(
-                f"{name}{here()}: axis {along} of size {n} does not fall into {count} equal parts",
-                help="array_split makes unequal ones",
+                f"{name}{here()}: axis {along} of size {n} does not split into {count} equal parts",
+                help="array_split makes unequal parts",
             )
         )
     short, longer = divmod(n, count)
@@ -280,153 +271,12 @@ def _split(name: str, ary: Any, parts: Any, axis: int, *, equal: bool) -> list[A
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """The slices along an axis, without it.
+    """Return the slices along an axis, without that axis.
 
-    x: [n, *s] for axis 0; axis: the one. Returns n arrays [*s], of x's dtype. Raises AxisError for an axis that x has
-    not.
+    x: [n, *s] for axis 0; axis: by default the first. Returns n arrays [*s], in x's dtype. Raises AxisError for an axis
+    out of range.
 
     >>> tnp.unstack(tnp.asarray([1, 2]))
     (Array(1, i64), Array(2, i64))
     """
     return tuple(_arrays("unstack", moveaxis(array_of("unstack", x), axis, 0)))
-
-
-# Repeating and rolling
-
-
-def tile(A: Any, reps: Any) -> Array:
-    """The whole array repeated along each axis.
-
-    A: [*s]; reps: how often, a number for each axis, or fewer for the last
-    ones. Returns the products of sizes and numbers.
-
-    >>> tnp.tile(tnp.asarray([1, 2]), 2)
-    Array([1, 2, 1, 2], i64)
-    """
-    x = array_of("tile", A)
-    times = shape_argument("tile", reps)
-    rank = max(x.ndim, len(times))
-    times = (1,) * (rank - len(times)) + times
-    sizes = (1,) * (rank - x.ndim) + x.shape
-    spread = [n for pair in zip(times, sizes, strict=True) for n in pair]
-    repeated = broadcast_in_dim(reshape(x, sizes), spread, range(1, 2 * rank, 2))
-    return reshape(repeated, [t * n for t, n in zip(times, sizes, strict=True)])
-
-
-def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None) -> Array:
-    """Every element repeated, as often as `repeats` says: an integer, or one for each place along the axis.
-
-    a: [*s]; repeats: an integer, or [n] for n places; axis: by default of the array made flat. Returns a's dtype, [...,
-    total, ...].
-
-    Made flat without an axis. Under `jit`, `total_repeat_length` must be given for counts that are traced: the last
-    element fills up, or what is too much is cut off.
-
-    >>> tnp.repeat(tnp.asarray([1, 2]), 2)
-    Array([1, 1, 2, 2], i64)
-    """
-    x = array_of("repeat", a)
-    if axis is None:
-        x, axis = ravel(x), 0
-    if x.ndim == 0:
-        x = reshape(x, (1,))
-    along = axis_of("repeat", axis, x.ndim)
-    if isinstance(repeats, int | np.integer):
-        count = integer("repeat", "repeats", repeats)
-        wide = (*x.shape[: along + 1], count, *x.shape[along + 1 :])
-        kept = [d for d in range(len(wide)) if d != along + 1]
-        joined = (*x.shape[:along], x.shape[along] * count, *x.shape[along + 1 :])
-        return reshape(broadcast_in_dim(x, wide, kept), joined)
-    return _repeat_each(x, array_of("repeat", repeats), along, total_repeat_length)
-
-
-def _repeat_each(x: Array, repeats: Array, axis: int, total: int | None) -> Array:
-    n = x.shape[axis]
-    if dtypes.is_inexact(repeats.dtype):
-        raise DTypeError(
-            message(f"repeat{here()}: counts are integers", f"got {repeats.type}", help="cast them, n.astype(int)")
-        )
-    if repeats.ndim > 1 or (repeats.ndim == 1 and repeats.shape[0] not in (1, n)):
-        raise ShapeError(
-            message(f"repeat{here()}: one count for all places, or one for each of the {n}", f"got {repeats.type}")
-        )
-    known = concrete_value(repeats)
-    if repeats.ndim == 0 or repeats.shape == (1,):
-        repeats = broadcast_in_dim(reshape(repeats, ()), (n,), ())
-    if known is not None and total is None:
-        index = np.repeat(np.arange(n), np.broadcast_to(known.reshape(-1), (n,)) if known.size == 1 else known)
-        return take_places(x, array_of("repeat", index.astype(np.int64)), axis)
-    if not n:
-        if total:
-            raise ShapeError(message(f"repeat{here()}: there is nothing to repeat", f"got {x.type}, axis={axis}"))
-        return x
-    if total is None:
-        raise ArgumentError(
-            message(
-                f"repeat{here()}: the length of the result depends on the values of traced counts",
-                f"got repeats {repeats.type}",
-                help="give total_repeat_length",
-            )
-        )
-    total = integer("repeat", "total_repeat_length", total)
-    ends = cumsum(cast(repeats, dtypes.I64))
-    marks = scatter_add(
-        full((total,), 0, dtypes.I64), reshape(ends, (n, 1)), full((n,), 1, dtypes.I64),
-        ScatterDimensionNumbers((), (0,), (0,)), mode="drop",
-    )  # fmt: skip
-    return take_places(x, arithmetic.min(cumsum(marks), n - 1), axis)
-
-
-def take_places(x: Array, index: Array, axis: int) -> Array:
-    """Slices of an axis at the places that a vector names, all of them within bounds."""
-    others = tuple(d for d in range(x.ndim) if d != axis)
-    sizes = tuple(1 if d == axis else n for d, n in enumerate(x.shape))
-    numbers = GatherDimensionNumbers(others, (axis,), (axis,))
-    return gather(x, reshape(index, (*index.shape, 1)), numbers, sizes, mode="clip")
-
-
-def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
-    """The elements moved on by `shift` places, which may be traced; those pushed out come in at the other end.
-
-    a: [*s]; shift: an integer, or one for each axis; axis: one or several, by default of the array made flat. Returns
-    [*s], of a's dtype. Raises AxisError for axes that a has not.
-
-    >>> tnp.roll(tnp.arange(5), 2)
-    Array([3, 4, 0, 1, 2], i64)
-    """
-    x = array_of("roll", a)
-    if axis is None:
-        return reshape(roll(ravel(x), shift, 0), x.shape)
-    axes = tuple(axis) if isinstance(axis, list | tuple) else (axis,)
-    if isinstance(shift, Array | np.ndarray) and shift.ndim == 1:
-        shift = [shift[i] for i in range(shift.shape[0])]
-    shifts = tuple(shift) if isinstance(shift, list | tuple) else (shift,) * len(axes)
-    if len(axes) == 1 and len(shifts) > 1:
-        axes = axes * len(shifts)
-    if len(shifts) == 1:
-        shifts = shifts * len(axes)
-    if not (shifts and axes):
-        return x
-    if len(axes) != len(shifts):
-        raise ShapeError(
-            message(f"roll{here()}: one shift for all axes, or one for each", f"got {shifts} for axis={axis}")
-        )
-    for by, one in zip(shifts, axes, strict=True):
-        along = axis_of("roll", one, x.ndim)
-        n = x.shape[along]
-        if not n:
-            continue
-        if isinstance(by, Array) and concrete_value(by) is None:
-            moved = arithmetic.sub(iota(dtypes.I64, n), broadcast_in_dim(cast(by, dtypes.I64), (n,), ()))
-            x = take_places(x, remainder(moved, n), along)
-            continue
-        start = (-integer("roll", "shift", by)) % n
-        if start:
-            x = slice_pad_concatenate.concatenate(
-                [
-                    slice_pad_concatenate.slice_in_dim(x, start, n, axis=along),
-                    slice_pad_concatenate.slice_in_dim(x, 0, start, axis=along),
-                ],
-                along,
-            )
-    return x

@@ -1,7 +1,4 @@
-"""Shapes of arrays: reshaping, reordering axes, adding and dropping them, broadcasting."""
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+"""Shape manipulation: reshaping, reordering, adding and removing axes, broadcasting and flipping."""
 
 from __future__ import annotations
 
@@ -23,9 +20,9 @@ from tracer.trace.source import here
 
 
 def shape(a: Any) -> tuple[int, ...]:
-    """The sizes of the axes.
+    """Return the sizes of the axes.
 
-    a: an array, a number, or nested lists. Returns the shape, a tuple of integers that is known while tracing, too.
+    a: an array, a number, or nested lists. Returns the shape, a tuple of integers, concrete for traced arrays too.
 
     >>> tnp.shape([[1, 2, 3]])
     (1, 3)
@@ -34,7 +31,7 @@ def shape(a: Any) -> tuple[int, ...]:
 
 
 def ndim(a: Any) -> int:
-    """How many axes there are.
+    """Return the number of axes.
 
     a: an array of any shape, a number, or nested lists. Returns an integer.
 
@@ -45,7 +42,7 @@ def ndim(a: Any) -> int:
 
 
 def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
-    """How many elements there are, in all or along axes.
+    """Return the number of elements, in all or along axes.
 
     a: [*s]; axis: one or several. Returns a Python integer.
 
@@ -60,10 +57,10 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
 
 
 def reshape(a: Any, shape: Any = None, order: str = "C", *, copy: bool | None = None) -> Array:
-    """The same elements in another shape of the same size; one size may be -1, and follows from the others.
+    """Return the elements in another shape of the same size. One size may be -1 and is inferred.
 
-    a: [*s]; shape: a size, or several; copy: changes nothing, arrays are values. order: "C" runs through the last axis
-    first, "F" through the first. Returns that shape, of a's dtype. Raises ShapeError where the sizes do not fit.
+    a: [*s]; shape: a size, or several; copy: ignored, arrays are immutable. order: "C" for row-major order, "F" for
+    column-major. Returns that shape, in a's dtype. Raises ShapeError where the sizes do not fit.
 
     >>> tnp.reshape(tnp.arange(6), (2, -1))
     Array([[0, 1, 2],
@@ -90,7 +87,7 @@ def _inferred(x: Array, shape: Any) -> tuple[int, ...]:
     if len(unknown) > 1 or rest == 0 or x.size % rest:
         raise ShapeError(
             message(
-                f"reshape{here()}: -1 stands for one size, which the others must determine",
+                f"reshape{here()}: only one size may be -1, and the others must determine it",
                 f"got {x.type}, {x.size} elements, to {given}",
                 help="give sizes whose product divides the number of elements, and one -1",
             )
@@ -99,22 +96,22 @@ def _inferred(x: Array, shape: Any) -> tuple[int, ...]:
 
 
 def ravel(a: Any, order: str = "C") -> Array:
-    """All elements along one axis.
+    """Return all elements along one axis.
 
-    a: [*s]; order: as of `reshape`. Returns [n], of a's dtype.
+    a: [*s]; order: as in `reshape`. Returns [n], in a's dtype.
 
     >>> tnp.ravel(tnp.asarray([[1, 2], [3, 4]]))
     Array([1, 2, 3, 4], i64)
     """
-    order = "C" if order in ("A", "K") else order  # as arrays lie in memory
+    order = "C" if order in ("A", "K") else order  # the order in memory is C
     return reshape(a, (-1,), order) if size(a) else reshape(a, (0,))
 
 
 def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
-    """The axes in another order, reversed unless one is given.
+    """Return the array with its axes permuted, by default reversed.
 
-    a: [*s]; axes: a permutation of its axes. Returns [s[axes[0]], s[axes[1]], ...], of a's dtype. Raises AxisError for
-    axes that a has not or that repeat, ShapeError for too few.
+    a: [*s]; axes: a permutation of its axes. Returns [s[axes[0]], s[axes[1]], ...], in a's dtype. Raises AxisError for
+    axes out of range or repeated, ShapeError for too few.
 
     >>> tnp.transpose(tnp.zeros((2, 3))).shape
     (3, 2)
@@ -133,9 +130,9 @@ permute_dims = transpose
 
 
 def matrix_transpose(x: Any, /) -> Array:
-    """The last two axes swapped.
+    """Return the array with its last two axes swapped.
 
-    x: [*s, m, n]; returns [*s, n, m], of x's dtype. Raises ShapeError for fewer than two axes.
+    x: [*s, m, n]. Returns [*s, n, m], in x's dtype. Raises ShapeError for fewer than two axes.
 
     >>> tnp.matrix_transpose(tnp.zeros((5, 2, 3))).shape
     (5, 3, 2)
@@ -147,9 +144,9 @@ def matrix_transpose(x: Any, /) -> Array:
 
 
 def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
-    """Two axes in each other's places.
+    """Return the array with two axes exchanged.
 
-    a: [*s]; axis1, axis2: the two. Returns these sizes swapped, of a's dtype. Raises AxisError where one is out of
+    a: [*s]; axis1, axis2: the two axes. Returns these sizes swapped, in a's dtype. Raises AxisError for an axis out of
     range.
 
     >>> tnp.swapaxes(tnp.zeros((2, 3, 4)), 0, 2).shape
@@ -163,23 +160,23 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
 
 
 def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
-    """Some axes moved to other places, the rest keeping their order.
+    """Move axes to other positions; the remaining axes keep their order.
 
-    a: [*s]; source, destination: axes, equally many. Returns a's dtype. Raises AxisError for axes out of range or given
-    twice.
+    a: [*s]; source, destination: axes, equally many. Returns a's dtype. Raises AxisError for axes out of range or
+    repeated.
 
     >>> tnp.moveaxis(tnp.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
     x = array_of("moveaxis", a)
     sources = axes_of("moveaxis", _several(source), x.ndim)
-    places = axes_of("moveaxis", _several(destination), x.ndim)
-    if len(sources) != len(places):
+    targets = axes_of("moveaxis", _several(destination), x.ndim)
+    if len(sources) != len(targets):
         raise ShapeError(
             message(f"moveaxis{here()}: as many destinations as sources", f"got {source} to {destination}")
         )
     order = [axis for axis in range(x.ndim) if axis not in sources]
-    for place, axis in sorted(zip(places, sources, strict=True)):
+    for place, axis in sorted(zip(targets, sources, strict=True)):
         order.insert(place, axis)
     return primitives.transpose(x, order)
 
@@ -193,10 +190,10 @@ def _several(axis: Any) -> Sequence[int]:
 
 @makes_new
 def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
-    """One axis moved to before another; `moveaxis` is easier to read.
+    """Move one axis before another; `moveaxis` is easier to read.
 
-    a: [*s]; axis: the one; start: before which, behind the last if it is the number of axes. Returns a's dtype. Raises
-    AxisError where one is out of range.
+    a: [*s]; axis: the axis to move; start: the axis before which it goes, or the number of axes for the end. Returns
+    a's dtype. Raises AxisError for an axis out of range.
 
     >>> tnp.rollaxis(tnp.zeros((2, 3, 4)), 2).shape
     (4, 2, 3)
@@ -209,9 +206,9 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
 
 
 def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
-    """Without axes of size 1: all of them, or those named, which must have size 1.
+    """Remove axes of size 1: all of them, or the given ones.
 
-    a: [*s]; axis: one or several, by default all of size 1. Returns [*s minus these], of a's dtype. Raises ShapeError
+    a: [*s]; axis: one or several, by default all of size 1. Returns [*s minus axes], in a's dtype. Raises ShapeError
     for another size.
 
     >>> tnp.squeeze(tnp.zeros((1, 3, 1)), 0).shape
@@ -223,10 +220,10 @@ def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
 
 
 def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
-    """With axes of size 1 at the places that they have in the result.
+    """Insert axes of size 1 at the given positions of the result.
 
-    a: [*s]; axis: one or several, counted in the result. Returns a's dtype. Raises AxisError for places out of range or
-    taken twice.
+    a: [*s]; axis: one or several, counted in the result. Returns a's dtype. Raises AxisError for axes out of range or
+    repeated.
 
     >>> tnp.expand_dims(tnp.zeros(3), (0, 2)).shape
     (1, 3, 1)
@@ -237,10 +234,10 @@ def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
 
 
 def broadcast_to(array: Any, shape: Any) -> Array:
-    """The array repeated to a shape that it broadcasts to.
+    """Return the array repeated to a shape to which it broadcasts.
 
-    array: [*s]; shape: a size, or several. Returns that shape, of the array's dtype. Raises ShapeError where [*s] does
-    not broadcast to it.
+    array: [*s]; shape: a size, or several. Returns that shape, in the array's dtype. Raises ShapeError if [*s] does not
+    broadcast to it.
 
     >>> tnp.broadcast_to(tnp.asarray([1, 2]), (2, 2))
     Array([[1, 2],
@@ -251,9 +248,9 @@ def broadcast_to(array: Any, shape: Any) -> Array:
     if x.ndim > len(sizes) or any(n not in (1, m) for n, m in pairs):
         raise ShapeError(
             message(
-                f"broadcast_to{here()}: sizes must be equal to those of the shape, or 1",
+                f"broadcast_to{here()}: each size must be 1 or equal to the shape's",
                 f"got {x.type} for {shapes.show(sizes)}",
-                help="expand_dims puts an axis where it belongs",
+                help="expand_dims inserts axes",
             )
         )
     return _broadcast(x, sizes)
@@ -261,10 +258,10 @@ def broadcast_to(array: Any, shape: Any) -> Array:
 
 @makes_new
 def broadcast_arrays(*args: Any) -> tuple[Array, ...]:
-    """The arrays, each repeated to the shape that they broadcast to.
+    """Return the arrays, each repeated to the shape to which all broadcast.
 
-    args: arrays whose shapes broadcast to [*s]. Returns as many of shape [*s], of their own dtypes. Raises ShapeError
-    where they do not fit.
+    args: arrays whose shapes broadcast to [*s]. Returns as many of shape [*s], in their own dtypes. Raises ShapeError
+    if they do not broadcast.
 
     >>> [x.shape for x in tnp.broadcast_arrays(tnp.zeros((2, 1)), tnp.zeros(3))]
     [(2, 3), (2, 3)]
@@ -277,9 +274,9 @@ def broadcast_arrays(*args: Any) -> tuple[Array, ...]:
 
 
 def broadcast_shapes(*shapes_: Any) -> tuple[int, ...]:
-    """The shape that shapes broadcast to.
+    """Return the shape to which shapes broadcast.
 
-    shapes_: tuples of integers, or integers. Returns a tuple. Raises ShapeError where they do not fit.
+    shapes_: tuples of integers, or integers. Returns a tuple. Raises ShapeError if they do not broadcast.
 
     >>> tnp.broadcast_shapes((2, 1), 3)
     (2, 3)
@@ -289,9 +286,9 @@ def broadcast_shapes(*shapes_: Any) -> tuple[int, ...]:
 
 
 def flip(m: Any, axis: int | Sequence[int] | None = None) -> Array:
-    """The elements in reverse order, along all axes or those named.
+    """Return the elements in reverse order along the given axes, by default all.
 
-    m: [*s]; axis: one or several, by default all. Returns [*s], of m's dtype.
+    m: [*s]; axis: one or several, by default all. Returns [*s], in m's dtype.
 
     >>> tnp.flip(tnp.asarray([1, 2, 3]))
     Array([3, 2, 1], i64)
@@ -301,7 +298,7 @@ def flip(m: Any, axis: int | Sequence[int] | None = None) -> Array:
 
 
 def fliplr(m: Any) -> Array:
-    """Reversed along axis 1.
+    """Return the elements in reverse order along axis 1.
 
     m: [r, c, *s]. Returns its shape and dtype. Raises AxisError for vectors.
 
@@ -312,7 +309,7 @@ def fliplr(m: Any) -> Array:
 
 
 def flipud(m: Any) -> Array:
-    """Reversed along axis 0.
+    """Return the elements in reverse order along axis 0.
 
     m: [r, *s]. Returns its shape and dtype.
 
@@ -323,10 +320,10 @@ def flipud(m: Any) -> Array:
 
 
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
-    """Turned by k right angles in the plane of two axes, from the first towards the second.
+    """Rotate by k right angles in the plane of two axes, from the first towards the second.
 
-    m: [*s] of two axes at least; k: how often, negative ones turn back; axes: by default the first two. Returns m's
-    dtype, the two sizes swapped for odd k. Raises AxisError for axes that m has not.
+    m: [*s] of at least two axes; k: the number of turns, negative to turn back; axes: by default the first two. Returns
+    m's dtype, the two sizes swapped for odd k. Raises AxisError for an axis out of range.
 
     >>> tnp.rot90(tnp.asarray([[1, 2], [3, 4]]))
     Array([[2, 4],
@@ -346,9 +343,9 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
 
 def atleast_1d(*arys: Any) -> Any:
-    """With one axis at least; a list for several arrays.
+    """Return arrays with at least one axis; a list for several arrays.
 
-    arys: any shapes and dtypes; returns [*s] for each, and [1] for [].
+    arys: any shapes and dtypes. Returns [*s] for each, and [1] for [].
 
     >>> tnp.atleast_1d(1.0).shape
     (1,)
@@ -357,9 +354,9 @@ def atleast_1d(*arys: Any) -> Any:
 
 
 def atleast_2d(*arys: Any) -> Any:
-    """With two axes at least, new ones in front; a list for several arrays.
+    """Return arrays with at least two axes, new ones in front; a list for several arrays.
 
-    arys: any shapes and dtypes; returns [*s] for each, [1, n] for [n] and [1, 1] for [].
+    arys: any shapes and dtypes. Returns [*s] for each, [1, n] for [n] and [1, 1] for [].
 
     >>> tnp.atleast_2d(tnp.zeros(3)).shape
     (1, 3)
@@ -373,9 +370,9 @@ def atleast_2d(*arys: Any) -> Any:
 
 @makes_new
 def atleast_3d(*arys: Any) -> Any:
-    """With three axes at least: [n] becomes [1, n, 1], [m, n] becomes [m, n, 1]; a list for several arrays.
+    """Return arrays with at least three axes: [n] becomes [1, n, 1], [m, n] becomes [m, n, 1].
 
-    arys: any shapes and dtypes; returns [*s] for each of three axes and more.
+    arys: any shapes and dtypes. Returns [*s] for each of three axes and more; a list for several arrays.
 
     >>> tnp.atleast_3d(tnp.zeros(3)).shape
     (1, 3, 1)

@@ -1,7 +1,4 @@
-"""Matrices by their diagonals and triangles, and grids of coordinates."""
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+"""Matrices by their diagonals and triangles, and coordinate grids."""
 
 from __future__ import annotations
 
@@ -27,10 +24,10 @@ from tracer.trace.source import here
 
 
 def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Array:
-    """Ones on a diagonal of an N×M matrix of zeros, k places above the main one: a number, which may be traced.
+    """Return an N×M matrix with ones on a diagonal and zeros elsewhere.
 
-    N, M: rows and columns, as many if M is None; k: negative below the main diagonal; dtype: by default
-    `tracer.config.default_float`. Returns shape [N, M].
+    N, M: rows and columns, M by default N; k: the diagonal, above the main one if positive, may be traced; dtype: by
+    default `tracer.config.default_float`. Returns shape [N, M].
 
     >>> tnp.eye(2, 3, 1)
     Array([[0., 1., 0.],
@@ -42,9 +39,9 @@ def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Any = N
 
 
 def identity(n: Any, dtype: Any = None) -> Array:
-    """The n×n identity matrix.
+    """Return the n×n identity matrix.
 
-    n: known while tracing; dtype: by default `tracer.config.default_float`. Returns shape [n, n].
+    n: a concrete integer; dtype: by default `tracer.config.default_float`. Returns shape [n, n].
 
     >>> tnp.identity(2)
     Array([[1., 0.],
@@ -54,10 +51,10 @@ def identity(n: Any, dtype: Any = None) -> Array:
 
 
 def tri(N: Any, M: Any = None, k: int = 0, dtype: Any = None) -> Array:
-    """Ones on and below a diagonal of an N×M matrix, k places above the main one; zeros above.
+    """Return an N×M matrix with ones on and below a diagonal and zeros above.
 
-    N, M: rows and columns, as many if M is None; k: negative below the main diagonal, may be traced; dtype: by default
-    `tracer.config.default_float`. Returns shape [N, M].
+    N, M: rows and columns, M by default N; k: the diagonal, above the main one if positive, may be traced; dtype: by
+    default `tracer.config.default_float`. Returns shape [N, M].
 
     >>> tnp.tri(2, 3)
     Array([[1., 0., 0.],
@@ -68,13 +65,13 @@ def tri(N: Any, M: Any = None, k: int = 0, dtype: Any = None) -> Array:
 
 
 def _below(name: str, rows: int, columns: int, k: Any, compare: Any) -> Array:
-    """Where row + k compares with column: bool [rows, columns]."""
+    """Return the comparison of row + k with column: bool [rows, columns]."""
     row = broadcasted_iota(dtypes.I64, (rows, columns), 0)
     return compare(add(row, _within(name, k, rows, columns)), broadcasted_iota(dtypes.I64, (rows, columns), 1))
 
 
 def _within(name: str, k: Any, rows: int, columns: int) -> Any:
-    """The place of a diagonal, those far beyond the corners brought to the first beyond them."""
+    """Return the index of a diagonal, clamped to the first diagonal beyond a corner."""
     if isinstance(k, Array) and concrete_value(k) is None and not k.shape and dtypes.is_integer(k.dtype):
         inside = arithmetic.min(arithmetic.max(cast(k, dtypes.I64), -rows - 1), columns + 1)
         return broadcast_in_dim(inside, (rows, columns), ())
@@ -86,9 +83,9 @@ def _in_dtype(name: str, mask: Array, dtype: Any) -> Array:
 
 
 def tril(m: Any, k: int = 0) -> Array:
-    """The lower triangle of matrices [..., r, c]: zeros above the diagonal that is k places above the main one.
+    """Return the lower triangle of matrices [..., r, c]: zeros above the k-th diagonal.
 
-    m: [*s, r, c]; k: known while tracing, negative below the main diagonal. Returns m's shape and dtype. Raises
+    m: [*s, r, c]; k: a concrete integer, above the main diagonal if positive. Returns m's shape and dtype. Raises
     ShapeError for vectors.
 
     >>> tnp.tril(tnp.asarray([[1, 2], [3, 4]]))
@@ -99,9 +96,9 @@ def tril(m: Any, k: int = 0) -> Array:
 
 
 def triu(m: Any, k: int = 0) -> Array:
-    """The upper triangle of matrices [..., r, c]: zeros below the diagonal that is k places above the main one.
+    """Return the upper triangle of matrices [..., r, c]: zeros below the k-th diagonal.
 
-    m: [*s, r, c]; k: known while tracing, negative below the main diagonal. Returns m's shape and dtype. Raises
+    m: [*s, r, c]; k: a concrete integer, above the main diagonal if positive. Returns m's shape and dtype. Raises
     ShapeError for vectors.
 
     >>> tnp.triu(tnp.asarray([[1, 2], [3, 4]]))
@@ -122,10 +119,10 @@ def _triangle(name: str, m: Any, k: int, *, lower: bool) -> Array:
 
 
 def diag(v: Any, k: int = 0) -> Array:
-    """The k-th diagonal of a matrix; or, of a vector, the matrix with it on the k-th diagonal.
+    """Return the k-th diagonal of a matrix, or the matrix with a vector on its k-th diagonal.
 
-    v: [r, c], or [n]; k: 0 for the main diagonal, more above it. Returns [count], or [n + |k|, n + |k|], of v's dtype.
-    Raises ShapeError for other shapes.
+    v: [r, c], or [n]; k: 0 for the main diagonal, positive above it. Returns [count], or [n + |k|, n + |k|], in v's
+    dtype. Raises ShapeError for other shapes.
 
     >>> tnp.diag(tnp.asarray([[1, 2], [3, 4]])), tnp.diag(tnp.asarray([1, 2]))
     (Array([1, 4], i64), Array([[1, 0],
@@ -140,10 +137,9 @@ def diag(v: Any, k: int = 0) -> Array:
 
 
 def diagflat(v: Any, k: int = 0) -> Array:
-    """The matrix with all elements of an array on its k-th diagonal.
+    """Return the matrix with all elements of an array on its k-th diagonal.
 
-    v: any shape, n elements; k: how far above the main diagonal. Returns
-    [n + |k|, n + |k|], of v's dtype.
+    v: any shape, n elements; k: above the main diagonal if positive. Returns [n + |k|, n + |k|], in v's dtype.
 
     >>> tnp.diagflat(tnp.asarray([[1], [2]]))
     Array([[1, 0],
@@ -154,7 +150,7 @@ def diagflat(v: Any, k: int = 0) -> Array:
 
 
 def _with_diagonal(x: Array, k: int) -> Array:
-    """The vector's elements, a row and a place apart, cut into rows."""
+    """Return the matrix with a vector on its k-th diagonal: the elements are padded n + 1 apart, then cut into rows."""
     n = x.shape[0] + (k if k > 0 else -k)
     if x.shape[0] == 0:
         return broadcast_in_dim(cast(array_of("diag", 0), x.dtype), (n, n), ())
@@ -164,17 +160,17 @@ def _with_diagonal(x: Array, k: int) -> Array:
 
 
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
-    """The diagonal along two axes, as a new last axis.
+    """Return the diagonal along two axes, as a new last axis.
 
-    a: [*s]; offset: how far above the main one; axis1, axis2: by default the first two. Returns [*s minus both, n], of
-    a's dtype. Raises AxisError for axes that a has not.
+    a: [*s]; offset: above the main diagonal if positive; axis1, axis2: by default the first two. Returns
+    [*s minus both, n], in a's dtype. Raises AxisError for an axis out of range.
 
     >>> tnp.diagonal(tnp.asarray([[1, 2], [3, 4]]), 1)
     Array([2], i64)
     """
     x = array_of("diagonal", a)
     if x.ndim < 2:
-        raise ShapeError(message(f"diagonal{here()} takes two axes at least", f"got {x.type}"))
+        raise ShapeError(message(f"diagonal{here()} takes at least two axes", f"got {x.type}"))
     first, second = (axis_of("diagonal", axis, x.ndim) for axis in (axis1, axis2))
     if first == second:
         raise ShapeError(message(f"diagonal{here()}: axis1 and axis2 must differ", f"got {axis1} and {axis2}"))
@@ -190,9 +186,9 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
-    """The indices of the main diagonal of an array of `ndim` axes of size n.
+    """Return the indices of the main diagonal of an array of `ndim` axes of size n.
 
-    n: the size; ndim: how many axes. Returns ndim vectors [n] of int64.
+    n: the size; ndim: the number of axes. Returns ndim vectors int64 [n].
 
     >>> tnp.diag_indices(2)
     (Array([0, 1], i64), Array([0, 1], i64))
@@ -201,23 +197,23 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 
 
 def diag_indices_from(arr: Any) -> tuple[Array, ...]:
-    """The indices of the main diagonal of an array whose axes have equal sizes.
+    """Return the indices of the main diagonal of an array whose axes have equal sizes.
 
-    arr: [n, n, ...]. Returns a vector int64 [n] for each axis. Raises ShapeError for unequal sizes.
+    arr: [n, n, ...]. Returns one vector int64 [n] for each axis. Raises ShapeError for unequal sizes.
 
     >>> tnp.diag_indices_from(tnp.zeros((2, 2)))
     (Array([0, 1], i64), Array([0, 1], i64))
     """
     x = array_of("diag_indices_from", arr)
     if x.ndim < 2 or len(set(x.shape)) != 1:
-        raise ShapeError(message(f"diag_indices_from{here()}: two or more axes of equal sizes", f"got {x.type}"))
+        raise ShapeError(message(f"diag_indices_from{here()} takes two or more axes of equal sizes", f"got {x.type}"))
     return diag_indices(x.shape[0], x.ndim)
 
 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Array:
-    """The sum over the diagonal along two axes; small integers sum in 64 bits.
+    """Return the sum over the diagonal along two axes; small integers are summed in 64 bits.
 
-    a: [*s]; offset: how far above the main diagonal; axis1, axis2: by default the first two; dtype: what to sum in.
+    a: [*s]; offset: above the main diagonal if positive; axis1, axis2: by default the first two; dtype: of the sum.
     Returns [*s minus both].
 
     >>> tnp.trace(tnp.asarray([[1, 2], [3, 4]]))
@@ -229,7 +225,7 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
 
 
 def sum_dtype(x: Array) -> Any:
-    """The dtype of sums and products: 64 bits for integers, int64 for bool, else the operand's."""
+    """Return the dtype of sums and products: 64 bits for integers, int64 for bool, else the operand's."""
     if dtypes.is_unsigned(x.dtype):
         return dtypes.U64
     return dtypes.I64 if kind_of(x.dtype) in "bi" else x.dtype
@@ -237,10 +233,10 @@ def sum_dtype(x: Array) -> Any:
 
 @makes_new
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Array, ...]:
-    """Vectors as coordinates of a grid: one array of the grid's shape for each.
+    """Return coordinate arrays of a grid from vectors: one array of the grid's shape for each vector.
 
     xi: k vectors. indexing: "xy" gives the grid [len(y), len(x), ...], "ij" gives [len(x), len(y), ...]. sparse: keep
-    axes of size 1. copy: changes nothing. Returns k arrays of their dtypes. Raises ShapeError for another indexing.
+    axes of size 1. copy: ignored. Returns k arrays in the vectors' dtypes. Raises ShapeError for another indexing.
 
     >>> [x.shape for x in tnp.meshgrid(tnp.arange(2), tnp.arange(3))]
     [(3, 2), (3, 2)]
@@ -260,9 +256,9 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 
 
 def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
-    """The coordinates of every element of a shape: [axes, *dimensions]; a tuple of sparse arrays if `sparse`.
+    """Return the coordinates of every element of a shape: [axes, *dimensions]; a tuple of arrays if `sparse`.
 
-    dimensions: the shape; dtype: int64 by default.
+    dimensions: the shape; dtype: by default int64; sparse: return arrays that broadcast to the shape.
 
     >>> tnp.indices((2, 2))[0]
     Array([[0, 0],

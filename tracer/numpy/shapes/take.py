@@ -1,26 +1,19 @@
-"""Taking elements by arrays of indices: `take`, `take_along_axis` and their kin."""
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+"""Selection by arrays of indices or masks: `take`, `choose`, `compress` and others."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError, TracerArrayError, message
+from tracer.errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError, message
 from tracer.ir import dtypes, shape
-from tracer.lazy import LazyModule
 from tracer.numpy.core.conversion import array_of, broadcast, cast, no_out
 from tracer.numpy.elementwise.arithmetic import clip
-from tracer.numpy.reduce.sorting import searchsorted, sort
-from tracer.numpy.shapes.indexing import checked_places, get, known_places
-from tracer.numpy.shapes.manipulation import moveaxis, ravel
+from tracer.numpy.shapes.indexing import checked_places, get
+from tracer.numpy.shapes.manipulation import ravel
 from tracer.numpy.shapes.where import nonzero, where
-from tracer.primitives.arrays.indexing.checked_indices import checked_indices
-from tracer.primitives.arrays.indexing.dimension_numbers import Bound
 from tracer.primitives.base.broadcasting import axis_of
 from tracer.primitives.base.shapes import broadcasted_iota
 from tracer.runtime.eager.call_cache import replayed
@@ -28,23 +21,18 @@ from tracer.runtime.values.fresh_handles import makes_new
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
 
-if TYPE_CHECKING:
-    from tracer.numpy.arrays import vectorize
-else:
-    vectorize = LazyModule("tracer.numpy.arrays.vectorize")
-
 
 def take(
     a: Any, indices: Any, axis: int | None = None, out: None = None, mode: Any = None, unique_indices: bool = False,
     indices_are_sorted: bool = False, fill_value: Any = None,
 ) -> Array:  # fmt: skip
-    """The slices at `indices` along an axis, or elements of the array made flat: the axis becomes those of `indices`.
+    """Return the slices at `indices` along an axis, or elements of the flattened array.
 
-    a: [*s]; indices: integers [*t]; axis: None for the array made flat. Returns [..., *t, ...] in place of the axis, of
-    a's dtype. mode: an error for indices out of bounds (None, "raise"), "clip" (negative ones become 0, as in NumPy),
-    "wrap", "fill" (with `fill_value`, NaN by default), "promise_in_bounds". unique_indices: a promise, which spares
-    derivatives a sum; indices_are_sorted: changes nothing. Raises OutOfBoundsError, from compiled code, too, and
-    ArgumentError for indices that are no integers.
+    a: [*s]; indices: integers [*t]; axis: None to flatten. Returns [..., *t, ...] in place of the axis, in a's dtype.
+    mode: for indices out of bounds: an error (None, "raise"), "clip" (negative ones become 0, as in NumPy), "wrap",
+    "fill" (with `fill_value`, by default NaN), "promise_in_bounds". unique_indices: a promise, which saves derivatives
+    a sum; indices_are_sorted: ignored. Raises OutOfBoundsError, from compiled code too, and ArgumentError for indices
+    that are not integers.
 
     >>> tnp.take(tnp.asarray([4.0, 5.0, 6.0]), tnp.asarray([2, 0]))
     Array([6., 4.], f64)
@@ -52,27 +40,27 @@ def take(
     del indices_are_sorted
     no_out("take", out)
     x = array_of("take", a)
-    places = array_of("take", indices)
-    if isinstance(indices, list | tuple) and not places.size:
-        places = cast(places, dtypes.I64)  # of no numbers, NumPy makes floats
-    if places.dtype == dtypes.BOOL or not dtypes.is_integer(places.dtype):
-        raise ArgumentError(message(f"take{here()} takes integer indices", f"got {places.type}"))
+    wanted = array_of("take", indices)
+    if isinstance(indices, list | tuple) and not wanted.size:
+        wanted = cast(wanted, dtypes.I64)  # NumPy converts an empty list to floats
+    if wanted.dtype == dtypes.BOOL or not dtypes.is_integer(wanted.dtype):
+        raise ArgumentError(message(f"take{here()} takes integer indices", f"got {wanted.type}"))
     if axis is None:
         x, axis = ravel(x), 0
     if x.ndim == 0:
         x = x.reshape(1)
     along = axis_of("take", axis, x.ndim)
-    index = (*[slice(None)] * along, places)
+    index = (*[slice(None)] * along, wanted)
     return get(
         x, index, mode=mode, fill_value=fill_value, unique_indices=unique_indices, wrap=mode not in ("clip",)
     )  # fmt: skip
 
 
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None) -> Array:
-    """result[..., j, ...] = arr[..., indices[..., j, ...], ...] along an axis; the other axes broadcast.
+    """Return result[..., j, ...] = arr[..., indices[..., j, ...], ...] along an axis; the other axes broadcast.
 
-    arr: [*s]; indices: integers, of as many axes; axis: None for the array made flat; mode, fill_value: as of `take`.
-    Returns arr's dtype. Raises ShapeError for indices of another number of axes.
+    arr: [*s]; indices: integers, with as many axes; axis: None to flatten; mode, fill_value: as in `take`. Returns
+    arr's dtype. Raises ShapeError for indices of another number of axes.
 
     >>> tnp.take_along_axis(tnp.asarray([[1, 2], [3, 4]]), tnp.asarray([[1], [0]]), axis=1)
     Array([[2],
@@ -83,21 +71,21 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = N
 
 
 def along(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Array, tuple[Any, ...]]:
-    """The array, and an index array for every axis: counted up along all but one."""
-    x, places = array_of(name, arr), array_of(name, indices)
+    """Return the array and an index array for every axis: `indices` along one, counted up along the others."""
+    x, wanted = array_of(name, arr), array_of(name, indices)
     if axis is None:
         x, axis = ravel(x), 0
-    if x.ndim != places.ndim:
+    if x.ndim != wanted.ndim:
         raise ShapeError(
-            message(f"{name}{here()}: array and indices must have equally many axes", f"got {x.type} and {places.type}")
+            message(f"{name}{here()}: array and indices must have equally many axes", f"got {x.type} and {wanted.type}")
         )
     along = axis_of(name, axis, x.ndim)
     others = [1 if d == along else n for d, n in enumerate(x.shape)]
-    sizes = shape.broadcast(tuple(others), places.shape, operation=f"{name}{here()}")
+    sizes = shape.broadcast(tuple(others), wanted.shape, operation=f"{name}{here()}")
     index: list[Any] = []
     for d in range(x.ndim):
         if d == along:
-            index.append(broadcast(places, sizes))
+            index.append(broadcast(wanted, sizes))
         elif x.shape[d] == 1:
             index.append(np.zeros((1,) * x.ndim, np.int64))
         else:
@@ -107,41 +95,39 @@ def along(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Array, t
 
 @makes_new
 def choose(a: Any, choices: Sequence[Any] | Any, out: None = None, mode: str = "raise") -> Array:
-    """From each choice, where a names it: result[i] = choices[a[i]][i], all broadcast together.
+    """Select from several arrays by an array of indices: result[i] = choices[a[i]][i], all broadcast together.
 
-    a: integers [*s]; choices: arrays, which broadcast with it to [*t]; mode: as of `take`. Returns [*t]. Its dtype is
-    that to which the choices are promoted.
+    a: integers [*s]; choices: arrays, which broadcast with it to [*t]; mode: as in `take`. Returns [*t], in the dtype
+    to which the choices are promoted.
 
     >>> tnp.choose(tnp.asarray([1, 0]), [tnp.asarray([10, 11]), tnp.asarray([20, 21])])
     Array([20, 11], i64)
     """
     no_out("choose", out)
-    places = array_of("choose", a)
-    if places.dtype == dtypes.BOOL:
-        places = places.astype(int)
-    if not dtypes.is_integer(places.dtype):
-        raise DTypeError(
-            message(f"choose{here()}: choices are counted by integers", f"got {places.type}", help="a.astype(int)")
-        )
+    wanted = array_of("choose", a)
+    if wanted.dtype == dtypes.BOOL:
+        wanted = wanted.astype(int)
+    if not dtypes.is_integer(wanted.dtype):
+        raise DTypeError(message(f"choose{here()}: a must hold integers", f"got {wanted.type}", help="a.astype(int)"))
     if getattr(choices, "ndim", 1) == 0 or not isinstance(choices, Iterable):
         raise ArgumentError(
             message(
                 f"choose{here()}: the choices are arrays, one for each number of `a`",
                 f"got {type(choices).__name__}",
-                help="put them into a list: choose(a, [x, y])",
+                help="pass a list: choose(a, [x, y])",
             )
         )
     arrays = [array_of("choose", c) for c in choices]
     if mode == "raise":
-        known = concrete_value(places)
+        known = concrete_value(wanted)
         if known is not None and (known < 0).any():
             raise OutOfBoundsError(
-                message(f"choose{here()}: choices are counted from 0", f"got {known.min()}", help='mode="wrap"')
+                message(f"choose{here()}: choices are numbered from 0", f"got {known.min()}", help='mode="wrap"')
             )
-        places = where(places < 0, len(arrays), places)  # out of bounds
-    sizes = shape.broadcast(places.shape, *(c.shape for c in arrays), operation=f"choose{here()}")
+        wanted = where(wanted < 0, len(arrays), wanted)  # out of bounds
+    sizes = shape.broadcast(wanted.shape, *(c.shape for c in arrays), operation=f"choose{here()}")
     stacked = array_of("choose", [broadcast(c, sizes) for c in arrays])
-    index = (broadcast(places, sizes), *(broadcasted_iota(dtypes.I64, sizes, d) for d in range(len(sizes))))
+    index = (broadcast(wanted, sizes), *(broadcasted_iota(dtypes.I64, sizes, d) for d in range(len(sizes))))
     if mode == "clip":
         index = (clip(index[0], 0, len(arrays) - 1), *index[1:])
     return get(stacked, index, mode=mode)
@@ -150,12 +136,12 @@ def choose(a: Any, choices: Sequence[Any] | Any, out: None = None, mode: str = "
 def compress(
     condition: Any, a: Any, axis: int | None = None, out: None = None, *, size: int | None = None, fill_value: Any = 0
 ) -> Array:
-    """The slices along an axis for which a vector of conditions holds.
+    """Return the slices along an axis where a vector of conditions is true.
 
-    condition: bools [m], at most as many as the axis has places; a: [*s]; axis: by default of the array made flat.
-    Returns [..., n, ...], of a's dtype.
+    condition: bools [m], m at most the size of the axis; a: [*s]; axis: None to flatten. Returns [..., n, ...], in a's
+    dtype.
 
-    Under `jit` their number is unknown: `size` says how many there are to be, cut off or filled up with `fill_value`.
+    Under `jit`, n is unknown: `size` must be given. Results are truncated to it, or padded with `fill_value`.
 
     >>> tnp.compress([True, False, True], tnp.asarray([1, 2, 3]))
     Array([1, 3], i64)
@@ -183,15 +169,15 @@ def _compressed(condition: Any, a: Any, axis: int | None, size: int | None, fill
         (found,) = nonzero(holds, size=size, fill_value=x.shape[along])
         return take(x, found, along, mode="fill", fill_value=fill_value)
     (known,) = nonzero(holds)
-    places = np.asarray(known)
-    return _taken(x, checked_places(places, along, x.shape[along]), along)
+    wanted = np.asarray(known)
+    return _taken(x, checked_places(wanted, along, x.shape[along]), along)
 
 
 _taken = replayed(take, named=False)
 
 
 def _is_mask_of(mask: Any, x: Any) -> bool:
-    """Whether both are vectors of ours, of one length, and the one is of bools that are known."""
+    """Return whether both are vectors of one length, the mask of concrete bools."""
     if type(x) is not Array or type(mask) is not Array:
         return False
     known = concrete_value(mask)
@@ -199,90 +185,12 @@ def _is_mask_of(mask: Any, x: Any) -> bool:
 
 
 def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Array:
-    """The elements, of the array made flat, for which a condition holds; `size` as in `compress`.
+    """Return the elements of the flattened array where a condition is true; `size` as in `compress`.
 
-    condition: any shape, made flat; arr: any shape. Returns [n], of arr's dtype; `fill_value`: 0 by default.
+    condition: any shape, flattened; arr: any shape; fill_value: by default 0. Returns [n], in arr's dtype.
 
     >>> tnp.extract(tnp.asarray([True, False]), tnp.asarray([1, 2]))
     Array([1], i64)
     """
-    flat = ravel(condition) if isinstance(condition, Array) else np.ravel(condition)  # what is known stays known
+    flat = ravel(condition) if isinstance(condition, Array) else np.ravel(condition)  # keeps concrete values concrete
     return compress(flat, arr, size=size, fill_value=fill_value)
-
-
-@makes_new
-def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
-    """A copy of arr [*s] without the slices at places along an axis, by default of the array made flat.
-
-    obj: an integer, a slice, integers, or a mask; axis: the one, or None. Of arr's dtype. A mask must be known while
-    tracing, and so must several integers, unless none comes twice: `assume_unique_indices` says so. Raises
-    OutOfBoundsError, from compiled code, too.
-
-    >>> tnp.delete(tnp.asarray([1, 2, 3]), 1)
-    Array([1, 3], i64)
-    """
-    x = array_of("delete", arr)
-    if axis is None:
-        x, axis = ravel(x), 0
-    along = axis_of("delete", axis, x.ndim)
-    n = x.shape[along]
-    traced = traced_places("delete", obj, along, n, last=n - 1)
-    if traced is not None:
-        if traced.size > 1 and not assume_unique_indices:
-            raise TracerArrayError(
-                message(
-                    f"delete{here()}: how many slices are left depends on traced places",
-                    f"got {traced.type}",
-                    help="assume_unique_indices=True, if none comes twice",
-                )
-            )
-        kept = np.arange(max(n - traced.size, 0))
-        skipped = searchsorted(sort(traced) - np.arange(traced.size), kept, side="right")
-        return take(x, kept + skipped, along, mode="promise_in_bounds")
-    places = obj if isinstance(obj, slice) else known_places("delete", obj)
-    if isinstance(places, np.ndarray) and places.dtype != np.bool_:
-        places = checked_places(places, along, n)
-    elif isinstance(places, np.ndarray) and places.shape != (n,):
-        raise ShapeError(
-            message(
-                f"delete{here()}: a mask has one element for each slice along the axis",
-                f"got {shape.show(places.shape)} for {n} along axis {along}",
-                help="False stands for what stays; a place is an integer",
-            )
-        )
-    return take(x, np.delete(np.arange(n), places), along)
-
-
-def traced_places(name: str, places: Any, axis: int, size: int, *, last: int) -> Array | None:
-    """Traced integers as a vector counted from the front of an axis, checked up to the last; None for known ones."""
-    if not isinstance(places, Array) or concrete_value(places) is not None:
-        return None
-    if not dtypes.is_integer(places.dtype):
-        raise TracerArrayError(
-            message(f"{name}{here()}: traced places are integers", f"got {places.type}", help="masks must be known")
-        )
-    wide = ravel(places).astype(dtypes.I64)
-    wide = where(wide < 0, wide + size, wide)
-    return checked_indices(wide[:, None], array_of(name, True), (Bound(last, axis, size),))[:, 0]
-
-
-def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Array:
-    """A function of vectors applied to every one along an axis; its results take the axis's place.
-
-    func1d: of a vector [n], and of args and kwargs; axis: the one; arr: [*s]. Returns [..., *shape of a result, ...] in
-    place of the axis, of func1d's dtype. It is traced once, and run on all vectors together.
-
-    >>> tnp.apply_along_axis(lambda v: v[::-1], 0, tnp.asarray([[1, 2], [3, 4]]))
-    Array([[3, 4],
-           [1, 2]], i64)
-    """
-    x = array_of("apply_along_axis", arr)
-    along = axis_of("apply_along_axis", axis, x.ndim)
-    rows = moveaxis(x, along, -1)
-    lead = rows.shape[:-1]
-    if not lead:
-        return func1d(rows, *args, **kwargs)
-    flat = rows.reshape(shape.size(lead), rows.shape[-1])
-    results = vectorize.on_rows(lambda v: func1d(v, *args, **kwargs), [flat])
-    shaped = results.reshape(*lead, *results.shape[1:])
-    return moveaxis(shaped, tuple(range(len(lead), shaped.ndim)), tuple(range(along, along + shaped.ndim - len(lead))))

@@ -1,7 +1,4 @@
-"""Choosing between arrays, and finding the elements that a condition holds for."""
-
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+"""Selection between arrays by a condition, and the indices of the elements that satisfy it."""
 
 from __future__ import annotations
 
@@ -35,14 +32,14 @@ from tracer.trace.source import here
 
 
 def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """x where the condition holds, else y, broadcast together. Both are computed.
+    """Return x where the condition holds, else y, broadcast together. Both are computed.
 
-    condition: bool, or what is true where it is not 0; x, y: arrays or numbers. Returns the shape that all three
-    broadcast to, in the dtype to which x and y are promoted. Derivatives of what was not chosen are 0, or NaN where its
-    own slope is infinite: see `apply_where`.
+    condition: bool, or numbers, true where not 0; x, y: arrays or numbers. Returns the shape to which all three
+    broadcast, in the dtype to which x and y are promoted. The derivative of the branch not chosen is 0, or NaN where
+    its slope is infinite: see `apply_where`.
 
-    With the condition alone: the indices of its true elements; size, fill_value: as of `nonzero`. Raises ArgumentError
-    where only one of x and y is given.
+    With the condition alone, return the indices of its true elements; size, fill_value: as in `nonzero`. Raises
+    ArgumentError if only one of x and y is given.
 
     >>> tnp.where(tnp.asarray([True, False]), tnp.asarray([1.0, 2.0]), 0.0)
     Array([1., 0.], f64)
@@ -70,14 +67,14 @@ def apply_where(
     cond: Any, args: Any, f1: Callable[..., Any], f2: Callable[..., Any] | None = None, /, *, fill_value: Any = None,
     safe: Any = 1,
 ) -> Any:  # fmt: skip
-    """f1(*args) where the condition holds, elsewhere f2(*args) or `fill_value`; nowhere NaN, in derivatives either.
+    """Return f1(*args) where the condition holds, else f2(*args) or `fill_value`, without NaN in derivatives.
 
     cond: [*s]; args: an array or a tuple of arrays, which broadcast; f1, f2: functions of them, f2 by default None, for
     `fill_value`. Returns the broadcast shape, in the dtype to which the results are promoted.
 
-    `where(x > 0, log(x), 0)` computes log(x) for every x, and its derivative at x = 0 is 0 · inf, NaN, although the
-    logarithm was not chosen there. Here each function sees `safe` in place of the elements that it is not for, so give
-    a value at which both are defined, with their derivatives.
+    `where(x > 0, log(x), 0)` computes log(x) for every x. Its derivative at x = 0 is 0 · inf = NaN, although log(x) was
+    not chosen there. `apply_where` gives each function `safe` in place of the elements of the other branch. Choose a
+    value at which both functions and their derivatives are finite.
 
     >>> x = tnp.asarray([0.0, 4.0])
     >>> tracer.grad(lambda x: tnp.where(x > 0, tnp.sqrt(x), 0.0).sum())(x)
@@ -88,7 +85,7 @@ def apply_where(
     if (f2 is None) == (fill_value is None):
         raise ArgumentError(
             message(
-                f"apply_where{here()}: what is to stand where the condition does not hold?",
+                f"apply_where{here()} takes either f2 or fill_value",
                 "got both a function and a fill_value" if f2 is not None else "got neither a function nor a fill_value",
                 help="give one: apply_where(cond, x, f1, f2), or fill_value=0.0",
             )
@@ -101,11 +98,11 @@ def apply_where(
 
 @makes_new
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
-    """From each choice where its condition is the first to hold; the default where none does.
+    """Return from each choice the elements whose condition is the first to hold; the default where none holds.
 
-    condlist: bools [*s]; choicelist: as many arrays or numbers; default: one more. Both may be arrays, of which the
-    rows are meant. All broadcast together, and are promoted to one dtype; returns that shape and dtype. Raises
-    ArgumentError for lists of different lengths.
+    condlist: bools [*s]; choicelist: as many arrays or numbers; default: one more. Both may be arrays, whose rows are
+    meant. All broadcast together and are promoted; returns that shape and dtype. Raises ArgumentError for lists of
+    different lengths.
 
     >>> x = tnp.arange(4)
     >>> tnp.select([x < 1, x < 3], [x, 10 * x], -1)
@@ -114,7 +111,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     if len(condlist) != len(choicelist) or not len(condlist):
         raise ArgumentError(
             message(
-                f"select{here()}: one choice for each condition, and one at least",
+                f"select{here()} takes one choice for each condition, and at least one",
                 f"got {len(condlist)} conditions and {len(choicelist)} choices",
             )
         )
@@ -126,12 +123,12 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 
 
 def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
-    """The indices of the elements that are not 0, one array for each axis, in row-major order.
+    """Return the indices of the elements that are not 0, one array for each axis, in row-major order.
 
     a: [*s] of rank r, r >= 1. Returns r arrays of int64 [n].
 
-    Under `jit` n is unknown: `size` says how many there are to be, cut off or filled up with `fill_value` (0 by
-    default, or one number for each axis). Raises TracerArrayError under `jit` without `size`.
+    Under `jit`, n is unknown: `size` must be given. Results are truncated to it, or padded with `fill_value` (by
+    default 0; a number, or one for each axis). Raises TracerArrayError under `jit` without `size`.
 
     >>> tnp.nonzero(tnp.asarray([0, 3, 0, 4]))
     (Array([1, 3], i64),)
@@ -147,14 +144,14 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
         )
     known = concrete_value(value)
     if known is not None and size is None:
-        return tuple(concrete(found.copy()) for found in np.nonzero(known))  # they are columns of one array
+        return tuple(concrete(found.copy()) for found in np.nonzero(known))  # columns of one array
     return _sized_nonzero(truth("nonzero", value), size, fill_value)
 
 
 def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """The indices of the elements that are not 0 in the array made flat; `size` as in `nonzero`.
+    """Return the indices of the elements that are not 0 in the flattened array; `size` as in `nonzero`.
 
-    a: any shape. Returns int64 [n], or [size]; `fill_value`: what fills up, 0 by default.
+    a: any shape; fill_value: the padding, by default 0. Returns int64 [n], or [size].
 
     >>> tnp.flatnonzero(tnp.asarray([[0, 3], [0, 4]]))
     Array([1, 3], i64)
@@ -166,9 +163,9 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
 
 
 def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """The indices of the elements that are not 0 as rows, [n, axes]; `size` as in `nonzero`.
+    """Return the indices of the elements that are not 0 as rows, [n, axes]; `size` as in `nonzero`.
 
-    a: any shape. Returns int64; `fill_value`: what fills up, 0 by default.
+    a: any shape; fill_value: the padding, by default 0. Returns int64.
 
     >>> tnp.argwhere(tnp.asarray([[0, 3], [0, 4]]))
     Array([[0, 1],
@@ -182,20 +179,20 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Arra
 
 
 def _sized_nonzero(mask: Array, size: int | None, fill_value: Any) -> tuple[Array, ...]:
-    """Every true element's place is the number of those before it; places past `size` are dropped."""
+    """Return the indices of true elements, truncated or padded to `size`. Each is scattered to its rank among them."""
     if size is None:
         raise TracerArrayError(
             message(
                 f"nonzero{here()}: the number of results depends on the values",
-                f"got {mask.type}, whose values are known only when the compiled program runs",
-                help="say how many there are at most, nonzero(x, size=n), or keep the shape with tnp.where",
+                f"got {mask.type}, whose values are concrete only when the compiled program runs",
+                help="give the maximal number, nonzero(x, size=n), or keep the shape with tnp.where",
             )
         )
     size = integer("nonzero", "size", size)
     flat, count = reshape(mask, (mask.size,)), mask.size
-    places = comparison.select(flat, sub(cumsum(cast(flat, dtypes.I64)), 1), size)
+    ranks = comparison.select(flat, sub(cumsum(cast(flat, dtypes.I64)), 1), size)
     numbers = ScatterDimensionNumbers((), (0,), (0,))
-    indices = reshape(places, (count, 1))
+    indices = reshape(ranks, (count, 1))
     empty = full((size,), 0, dtypes.I64)
     serial = iota(dtypes.I64, count)
     found = scatter(empty, indices, serial, numbers, mode="drop", unique_indices=True)
