@@ -23,9 +23,8 @@ from tracer.primitives.arrays.indexing.gather import scatter_add as scatter_add
 from tracer.primitives.arrays.indexing.gather import take_along as take_along
 from tracer.primitives.arrays.indexing.scatter import scatter as scatter
 from tracer.primitives.arrays.indexing.scatter import scatter_max as scatter_max
-from tracer.primitives.arrays.indexing.scatter import scatter_max_p, scatter_min_p, scatter_mul_p, scatter_p
+from tracer.primitives.arrays.indexing.scatter import scatter_max_p, scatter_min_p, scatter_p
 from tracer.primitives.arrays.indexing.scatter import scatter_min as scatter_min
-from tracer.primitives.arrays.indexing.scatter import scatter_mul as scatter_mul
 from tracer.primitives.arrays.slice_pad_concatenate import concatenate, split
 from tracer.primitives.base.broadcasting import full_like
 from tracer.primitives.base.rules import is_linear, operand_of
@@ -238,5 +237,5 @@ def dynamic_update_slice(operand: Operand, update: Operand, start_indices: Any) 
 
 SLICING: tuple[Primitive, ...] = (
     dynamic_slice_p, dynamic_update_slice_p, checked_indices_p, gather_p,
-    scatter_p, scatter_add_p, scatter_mul_p, scatter_min_p, scatter_max_p,
+    scatter_p, scatter_add_p, scatter_min_p, scatter_max_p,
 )  # fmt: skip

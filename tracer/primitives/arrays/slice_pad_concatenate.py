@@ -77,16 +77,12 @@ def _slice_transpose(
     if any(step != 1 for step in strides):
         return [pad(ct, 0, config)]
     few = 0 < _FEW * shape.size(ct.shape) <= shape.size(sizes)
-    from tracer.primitives.arrays.dynamic_slice import dynamic_slice, dynamic_update_slice  # noqa: PLC0415  # a cycle of two
 
     def alone() -> Any:
         return pad(ct, 0, config)
 
     def add_to(total: Any) -> Any:
-        if not few:
-            return ctx.add(total, alone())
-        there = dynamic_slice(total, start_indices, ct.shape)
-        return dynamic_update_slice(total, ctx.add(there, ct), start_indices)
+        return ctx.add_slice(total, ct, start_indices) if few else ctx.add(total, alone())
 
     return [Onto(xs[0].type, add_to, alone, start_indices, ct)]
 

@@ -23,10 +23,9 @@ from tracer.primitives.arrays.indexing.dimension_numbers import (
     GatherScatterMode,
     ScatterDimensionNumbers,
     bounds_of,
-    gather_reference,
-    scatter_reference,
     window_shape,
 )
+from tracer.primitives.arrays.indexing.reference import gather_reference, scatter_reference
 from tracer.primitives.base.broadcasting import broadcast_in_dim
 from tracer.primitives.base.rules import Value, check_kinds, is_linear, operand_of, shift_axes
 from tracer.primitives.base.shapes import Batched, expand_dims, moveaxis
