@@ -38,6 +38,12 @@ def positions(sizes: Sequence[int], window: Sequence[int], strides: Sequence[int
     return tuple(shapes.slice_size(0, n - dilated(w, d) + 1, s) for n, w, s, d in rows)
 
 
+def padded_sizes(sizes: Sequence[int], padding: Padding, base_dilation: Sequence[int]) -> Shape:
+    """Return the sizes of an operand that is dilated, then padded; 0 where more is cropped than there is."""
+    rows = zip(sizes, padding, base_dilation, strict=True)
+    return tuple(max(0, dilated(n, d) + low + high) for n, (low, high), d in rows)
+
+
 def padding_config(sizes: Shape, padding: Padding, base_dilation: Sequence[int]) -> tuple[tuple[int, int, int], ...]:
     """As `pad` takes it; where more is cropped than there is, nothing is left."""
     config = []

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
-from tracer.ir.primitive import Alias, Effect, Linear, Structured, Zero
+from tracer.ir.primitive import Alias, Effect, Structured, Zero
 from tracer.ir.program import Equation, Program, Var
 from tracer.ir.types import Type, tangent_type
+from tracer.primitives.base.rules import is_linear
 from tracer.trace.memo import remembered
 from tracer.trace.trace import Operand
 
 Axes = Sequence[int | None]
+R = TypeVar("R")
 
 
 def active_of(dxs: Sequence[Any]) -> tuple[bool, ...]:
@@ -37,6 +39,21 @@ def pick(values: Sequence[Any], chosen: Sequence[bool]) -> list[Any]:
 def either(*flags: Sequence[bool]) -> tuple[bool, ...]:
     """Position by position: whether any of the sequences says so."""
     return tuple(any(column) for column in zip(*flags, strict=True))
+
+
+def fixpoint(
+    flags: tuple[bool, ...], step: Callable[[tuple[bool, ...]], tuple[R, Sequence[bool]]]
+) -> tuple[R, tuple[bool, ...]]:
+    """Grow `flags` until `step(flags) -> (result, flags)` sets no more of them; return the last result and the flags.
+
+    For the carries of a loop: one moves if its entry value does, or if the body makes it move.
+    """
+    while True:
+        result, found = step(flags)
+        grown = either(flags, found)
+        if grown == flags:
+            return result, flags
+        flags = grown
 
 
 def move_to_front(ctx: Any, xs: Sequence[Operand], axes: Axes) -> list[Operand]:
@@ -98,9 +115,12 @@ def reached_outputs(program: Program, flags: tuple[bool, ...]) -> tuple[bool, ..
     return tuple(isinstance(atom, Var) and atom in found for atom in program.outputs)
 
 
-def claims(ctx: Any, xs: Sequence[Any]) -> list[Any]:
-    """What else reaches the linear operands, by position, for a program that adds to it; None for nothing."""
-    return [ctx.claim(i) if isinstance(x, Linear) and x.type.shape else None for i, x in enumerate(xs)]
+def summed_operands(ctx: Any, xs: Sequence[Any]) -> tuple[tuple[bool, ...], list[Any], tuple[bool, ...]]:
+    """Return which operands are linear, the sums that already reach some of these, and which of the linear ones."""
+    linear = tuple(map(is_linear, xs))
+    sums = [ctx.claim(i) if on and x.type.shape else None for i, (x, on) in enumerate(zip(xs, linear, strict=True))]
+    summed = tuple(s is not None for s, on in zip(sums, linear, strict=True) if on)
+    return linear, [s for s in sums if s is not None], summed
 
 
 def linear_carries(
@@ -110,10 +130,29 @@ def linear_carries(
 
     The latter enter with a value that does not depend on what is transposed: the zero tangent of their entry value.
     """
-    linear = tuple(carries)
-    while True:
-        reached = reached_outputs(body, (*before, *linear, *after))[: len(linear)]
-        grown = either(linear, reached)
-        if grown == linear:
-            return linear
-        linear = grown
+    return fixpoint(
+        tuple(carries), lambda linear: (None, reached_outputs(body, (*before, *linear, *after))[: len(linear)])
+    )[1]
+
+
+def effects_of(*names: str) -> Callable[[Mapping[str, Any]], frozenset[Effect]]:
+    """Make the `effects` rule of a primitive whose parameters of these names are programs, or tuples of programs."""
+
+    def effects(params: Mapping[str, Any]) -> frozenset[Effect]:
+        values = [params[name] for name in names]
+        programs = [p for value in values for p in (value if isinstance(value, tuple) else (value,))]
+        return frozenset(effect for program in programs if program is not None for effect in program.effects)
+
+    return effects
+
+
+def transpose_nested(
+    ctx: Any, cts: Sequence[Any], xs: Sequence[Any], program: Program, run: Callable[..., Sequence[Any]]
+) -> list[Any]:
+    """Transpose a primitive that runs `program` once; `run(transposed, operands)` binds the transposed one."""
+    linear, sums, summed = summed_operands(ctx, xs)
+    derived = ctx.transform(program, linear, active_of(cts), False, summed)
+    known = [x for x in xs if not is_linear(x)]
+    results = iter(run(derived.program, [*known, *sums, *nonzero(cts)]))
+    reached = iter(derived.active_inputs)
+    return [next(results) if on and next(reached) else None for on in linear]

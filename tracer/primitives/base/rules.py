@@ -64,16 +64,21 @@ def same_types(name: str, types: Sequence[Type]) -> ArrayType:
                     help="tracer.numpy's functions broadcast; here, broadcast or reshape the operands yourself",
                 )
             )
-        if other.dtype != first.dtype:
-            raise DTypeError(
-                message(
-                    f"{name}{here()}: operands must have equal dtypes",
-                    f"got {' and '.join(map(str, types))}",
-                    help="tracer.numpy's functions promote; here, cast one operand with .astype(...)",
-                )
-            )
         weak = weak and other.weak
+    check_same_dtype(name, types)
     return array_type(first.dtype, first.shape, weak)
+
+
+def check_same_dtype(name: str, types: Sequence[Type]) -> None:
+    """Raise DTypeError unless the arrays among the types have one dtype."""
+    if len({type.dtype for type in types if isinstance(type, ArrayType)}) > 1:
+        raise DTypeError(
+            message(
+                f"{name}{here()}: operands must have equal dtypes",
+                f"got {' and '.join(map(str, types))}",
+                help="tracer.numpy's functions promote; here, cast one operand with .astype(...)",
+            )
+        )
 
 
 def pointwise_infer(name: str, kinds: str, *, result: Callable[[DType], DType] | None = None) -> Rule:

@@ -6,7 +6,7 @@ every lane; else all branches run, each guarded by the mask of its lanes, and th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from tracer.errors import CarryTypeError, message
 from tracer.ir import dtypes
 from tracer.ir.linearized import LinearizedProgram
-from tracer.ir.primitive import Eager, Effect, Joint, Linearized, Primitive, Structured
+from tracer.ir.primitive import Eager, Joint, Linearized, Primitive, Structured
 from tracer.ir.program import Program
 from tracer.ir.types import ArrayType, Type, array_type, same_up_to_weakness
 from tracer.primitives.arrays.zeros import zeros
@@ -22,12 +22,13 @@ from tracer.primitives.base.nested_programs import (
     Axes,
     active_of,
     batched_of,
-    claims,
+    effects_of,
     either,
     front_axes,
     move_to_front,
     nonzero,
     spread,
+    summed_operands,
 )
 from tracer.primitives.base.reference import run_reference
 from tracer.primitives.base.rules import is_linear
@@ -149,12 +150,10 @@ def _linear_branch(
 
 
 def _transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], *, branches: Branches) -> list[Any]:
-    linear = tuple(map(is_linear, xs[1:]))
-    sums = claims(ctx, xs)[1:]
-    summed = tuple(s is not None for s, on in zip(sums, linear, strict=True) if on)
-    derived = tuple(ctx.transform(branch, linear, active_of(cts), True, summed).program for branch in branches)
+    (_, *linear), sums, summed = summed_operands(ctx, xs)
+    derived = tuple(ctx.transform(branch, tuple(linear), active_of(cts), True, summed).program for branch in branches)
     known = [x for x in xs[1:] if not is_linear(x)]
-    results = iter(cond_branches(xs[0], derived, *known, *(s for s in sums if s is not None), *nonzero(cts)))
+    results = iter(cond_branches(xs[0], derived, *known, *sums, *nonzero(cts)))
     return [None] + [next(results) if on else None for on in linear]
 
 
@@ -193,14 +192,10 @@ def _select_lanes(mask: Array, chosen: Any, other: Any) -> Any:
     return select(broadcast_in_dim(mask, chosen.shape, (0,)), chosen, other)
 
 
-def _effects(params: Mapping[str, Any]) -> frozenset[Effect]:
-    return frozenset(effect for branch in params["branches"] for effect in branch.effects)
-
-
 cond_p = Primitive(
     name="cond", infer=_infer, reference=_reference,
     jvp=Joint(_jvp), linearize=_linearize, transpose=_transpose, batch=_batch,
-    lower=Structured("cond"), effects=_effects, multiple=True, eager=Eager.COMPILED,
+    lower=Structured("cond"), effects=effects_of("branches"), multiple=True, eager=Eager.COMPILED,
 )  # fmt: skip
 
 

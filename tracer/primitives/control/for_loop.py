@@ -10,7 +10,7 @@ loop instead: its residuals are the loop's own operands, and the stacks live onl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ import numpy as np
 from tracer.errors import CarryTypeError, message
 from tracer.ir import dtypes
 from tracer.ir.linearized import LinearizedProgram
-from tracer.ir.primitive import Eager, Effect, Joint, Linearized, Primitive, Structured, Zero
+from tracer.ir.primitive import Eager, Joint, Linearized, Primitive, Structured, Zero
 from tracer.ir.program import Atom, Program
 from tracer.ir.types import StackType, Type, array_type, tangent_type
 from tracer.primitives.arrays.reductions.reductions import reduce_max
@@ -27,7 +27,8 @@ from tracer.primitives.base.nested_programs import (
     Axes,
     active_of,
     batched_of,
-    either,
+    effects_of,
+    fixpoint,
     linear_carries,
     move_to_front,
     nonzero,
@@ -87,12 +88,12 @@ def _reference(count: Any, *values: Any, body: Program, consts: int, reverse: bo
 
 def _moving(ctx: Any, body: Program, consts: Sequence[bool], carry: tuple[bool, ...], **options: Any) -> Any:
     """The transformed body and which carries move: those whose entry value does, and those that the body moves."""
-    while True:
-        derived = ctx.transform(body, (False, *consts, *carry), carry, **options)
-        grown = either(carry, derived.active_outputs)
-        if grown == carry:
-            return derived, carry
-        carry = grown
+
+    def step(flags: tuple[bool, ...]) -> tuple[Any, Sequence[bool]]:
+        derived = ctx.transform(body, (False, *consts, *flags), flags, **options)
+        return derived, derived.active_outputs
+
+    return fixpoint(carry, step)
 
 
 def _jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], *, body: Program, consts: int, reverse: bool) -> Any:
@@ -268,13 +269,12 @@ def _transpose(
 def _batch(ctx: Any, xs: Sequence[Any], axes: Axes, *, body: Program, consts: int, reverse: bool) -> Any:
     operands, flags = move_to_front(ctx, xs, axes), _split(batched_of(axes), consts)
     lanes_count = axes[0] is not None
-    carry: tuple[bool, ...] = (True,) * len(flags.carry) if lanes_count else flags.carry
-    while True:
+
+    def step(carry: tuple[bool, ...]) -> tuple[Any, Sequence[bool]]:
         derived = ctx.transform(body, (False, *flags.consts, *carry), ctx.size, ctx.axis_name, carry)
-        grown = either(carry, derived.batched_outputs)
-        if grown == carry:
-            break
-        carry = grown
+        return derived, derived.batched_outputs
+
+    derived, carry = fixpoint((True,) * len(flags.carry) if lanes_count else flags.carry, step)
     parts = _split(operands, consts)
     entry = [
         x if was or not now else ctx.to_front(x, None)
@@ -340,15 +340,10 @@ def batched_function(ctx: Any, program: Program, batched: tuple[bool, ...]) -> C
     return lambda mask, operands: evaluate(derived, [mask, *operands] if guarded else operands)
 
 
-def _effects(params: Mapping[str, Any]) -> frozenset[Effect]:
-    effects: frozenset[Effect] = params["body"].effects
-    return effects
-
-
 for_p = Primitive(
     name="for_loop", infer=_infer, reference=_reference,
     jvp=Joint(_jvp), linearize=_linearize, transpose=_transpose, batch=_batch,
-    lower=Structured("for"), effects=_effects, multiple=True, eager=Eager.COMPILED,
+    lower=Structured("for"), effects=effects_of("body"), multiple=True, eager=Eager.COMPILED,
 )  # fmt: skip
 
 

@@ -13,10 +13,18 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from tracer.errors import NoRuleError, message
-from tracer.ir.primitive import Composite, Eager, Effect, Primitive, Zero
+from tracer.ir.primitive import Composite, Eager, Primitive, Zero
 from tracer.ir.program import Program
 from tracer.ir.types import tangent_type
-from tracer.primitives.base.nested_programs import Axes, active_of, batched_of, move_to_front, nonzero, spread
+from tracer.primitives.base.nested_programs import (
+    Axes,
+    active_of,
+    batched_of,
+    effects_of,
+    move_to_front,
+    nonzero,
+    spread,
+)
 from tracer.primitives.base.reference import run_reference
 from tracer.primitives.base.rules import operand_of
 from tracer.primitives.elementwise.arithmetic import neg
@@ -105,16 +113,11 @@ def _batch(ctx: Any, xs: Sequence[Any], axes: Axes, **params: Any) -> Any:
     return outputs, [0] * len(outputs)
 
 
-def _effects(params: Mapping[str, Any]) -> frozenset[Effect]:
-    effects: frozenset[Effect] = params["solve"].effects
-    return effects
-
-
 linear_solve_p: Primitive = Primitive(
     name="linear_solve",
     infer=lambda *types, solve, **params: solve.output_types,
     reference=_reference, jvp=_jvp, transpose=_transpose, batch=_batch,
-    lower=Composite(_expand), effects=_effects, multiple=True, eager=Eager.COMPILED,
+    lower=Composite(_expand), effects=effects_of("solve"), multiple=True, eager=Eager.COMPILED,
     laws={"all": "it solves what the user's functions say, if they do: see tests/lax/test_linear_solves.py"},
 )  # fmt: skip
 

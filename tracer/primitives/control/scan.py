@@ -7,7 +7,7 @@ they do not change from step to step.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -23,7 +23,8 @@ from tracer.primitives.base.nested_programs import (
     Axes,
     active_of,
     batched_of,
-    either,
+    effects_of,
+    fixpoint,
     linear_carries,
     nonzero,
     pick,
@@ -102,12 +103,12 @@ def _active_fixpoint(ctx: Any, body: Program, parts: Parts, **options: Any) -> t
     """The transformed body and which carries move: those whose entry value does, and those that the body moves."""
     active = parts.carry
     ys = len(body.outputs) - len(active)
-    while True:
-        derived = ctx.transform(body, parts.consts + active + parts.xs, active + (False,) * ys, **options)
-        grown = either(active, derived.active_outputs[: len(active)])
-        if grown == active:
-            return derived, active
-        active = grown
+
+    def step(flags: tuple[bool, ...]) -> tuple[Any, Sequence[bool]]:
+        derived = ctx.transform(body, parts.consts + flags + parts.xs, flags + (False,) * ys, **options)
+        return derived, derived.active_outputs[: len(flags)]
+
+    return fixpoint(active, step)
 
 
 def _jvp(
@@ -305,14 +306,14 @@ def _transpose_beside_known(
 
 def _batch(ctx: Any, xs: Sequence[Any], axes: Axes, *, body: Program, consts: int, carries: int, **params: Any) -> Any:
     flags = split_parts(batched_of(axes), consts, carries)
-    carry = flags.carry
     ys = len(body.outputs) - carries
-    while True:
-        derived = ctx.transform(body, flags.consts + carry + flags.xs, ctx.size, ctx.axis_name, carry + (False,) * ys)
-        grown = either(carry, derived.batched_outputs[:carries])
-        if grown == carry:
-            break
-        carry = grown
+
+    def step(carry: tuple[bool, ...]) -> tuple[Any, Sequence[bool]]:
+        given = flags.consts + carry + flags.xs
+        derived = ctx.transform(body, given, ctx.size, ctx.axis_name, carry + (False,) * ys)
+        return derived, derived.batched_outputs[:carries]
+
+    derived, carry = fixpoint(flags.carry, step)
     parts, part_axes = split_parts(xs, consts, carries), split_parts(axes, consts, carries)
     operands = [
         x if axis is None else ctx.to_front(x, axis) for x, axis in zip(parts.consts, part_axes.consts, strict=True)
@@ -326,15 +327,10 @@ def _batch(ctx: Any, xs: Sequence[Any], axes: Axes, *, body: Program, consts: in
     return results, out_axes + [1 if on else None for on in derived.batched_outputs[carries:]]
 
 
-def _effects(params: Mapping[str, Any]) -> frozenset[Effect]:
-    effects: frozenset[Effect] = params["body"].effects
-    return effects
-
-
 scan_p = Primitive(
     name="scan", infer=_infer, reference=_reference,
     jvp=Joint(_jvp), linearize=_linearize, transpose=_transpose, batch=_batch,
-    lower=Structured("scan"), effects=_effects, multiple=True, eager=Eager.COMPILED,
+    lower=Structured("scan"), effects=effects_of("body"), multiple=True, eager=Eager.COMPILED,
 )  # fmt: skip
 
 

@@ -23,7 +23,9 @@ from tracer.primitives.base.nested_programs import (
     Axes,
     active_of,
     batched_of,
+    effects_of,
     either,
+    fixpoint,
     front_axes,
     linear_carries,
     move_to_front,
@@ -118,12 +120,12 @@ def _jvp(
 ) -> Any:
     parts, tangents = _split(xs, cond_consts, body_consts), _split(dxs, cond_consts, body_consts)
     active_consts, active = active_of(tangents.body_consts), active_of(tangents.carry)
-    while True:  # a carry moves if its entry value does, or if the body makes it move
-        derived = ctx.transform(body, active_consts + active, active)
-        grown = either(active, derived.active_outputs)
-        if grown == active:
-            break
-        active = grown
+
+    def step(flags: tuple[bool, ...]) -> tuple[Any, Sequence[bool]]:
+        derived = ctx.transform(body, active_consts + flags, flags)
+        return derived, derived.active_outputs
+
+    derived, active = fixpoint(active, step)
     carry_tangents = [ctx.instantiate(t) for t, on in zip(tangents.carry, active, strict=True) if on]
     consts, carry, moving = body_consts, len(parts.carry), sum(active_consts)
     program = derived.program
@@ -197,14 +199,14 @@ def _repeatable(
 
 def _split_moving(ctx: Any, body: Program, flags: _Parts) -> tuple[Any, tuple[bool, ...]]:
     """The body split for reverse mode, and which carries move."""
-    moving = tuple(flags.carry)
-    while True:
+
+    def step(moving: tuple[bool, ...]) -> tuple[Any, Sequence[bool]]:
         split = ctx.transform(body, (*flags.body_consts, *moving), moving, nested=True)
-        grown = either(moving, split.active_outputs)
-        if grown == moving:
-            at_hand = [True] * len(flags.body_consts) + [False] * len(moving)
-            return economical(split, len(moving), at_hand), moving
-        moving = grown
+        return split, split.active_outputs
+
+    split, moving = fixpoint(tuple(flags.carry), step)
+    at_hand = [True] * len(flags.body_consts) + [False] * len(moving)
+    return economical(split, len(moving), at_hand), moving
 
 
 def _stacked(
@@ -274,20 +276,20 @@ def _batch(
 ) -> Any:  # fmt: skip
     flags = _split(batched_of(axes), cond_consts, body_consts)
     parts = _split(move_to_front(ctx, xs, axes), cond_consts, body_consts)
-    in_cond, in_body, carry = tuple(flags.cond_consts), tuple(flags.body_consts), tuple(flags.carry)
-    while True:  # a carry is batched if its entry value is, if the body makes it so, or if lanes stop on their own
+    in_cond, in_body = tuple(flags.cond_consts), tuple(flags.body_consts)
+
+    def step(carry: tuple[bool, ...]) -> tuple[Any, Sequence[bool]]:
         new_body = ctx.transform(body, in_body + carry, ctx.size, ctx.axis_name, carry)
         new_cond = ctx.transform(cond, in_cond + carry, ctx.size, ctx.axis_name)
-        lanes_stop_alone = new_cond.batched_outputs[0]
-        grown = (True,) * len(carry) if lanes_stop_alone else either(carry, new_body.batched_outputs)
-        if grown == carry:
-            break
-        carry = grown
+        divergent = new_cond.batched_outputs[0]
+        return (new_body, new_cond, divergent), (True,) * len(carry) if divergent else new_body.batched_outputs
+
+    (new_body, new_cond, divergent), carry = fixpoint(tuple(flags.carry), step)
     entry = [
         x if was or not now else ctx.to_front(x, None)
         for x, was, now in zip(parts.carry, flags.carry, carry, strict=True)
     ]
-    if lanes_stop_alone:
+    if divergent:
         parts = parts._replace(carry=entry)
         mask = mask_position({"cond": cond, "body": body, "cond_consts": cond_consts, "body_consts": body_consts})
         if mask is None:
@@ -351,16 +353,11 @@ def _spread_scalars(ctx: Any, parts: _Parts, in_body: tuple[bool, ...]) -> tuple
     return parts._replace(body_consts=consts), either(in_body, shared)
 
 
-def _effects(params: Mapping[str, Any]) -> frozenset[Effect]:
-    effects: frozenset[Effect] = params["cond"].effects | params["body"].effects
-    return effects
-
-
 while_p = Primitive(
     name="while_loop", infer=_infer, reference=_reference,
     jvp=Joint(_jvp), linearize=_linearize,
     transpose=_transpose, batch=_batch,
-    lower=Structured("while"), effects=_effects, multiple=True, eager=Eager.COMPILED,
+    lower=Structured("while"), effects=effects_of("cond", "body"), multiple=True, eager=Eager.COMPILED,
 )  # fmt: skip
 
 

@@ -18,31 +18,30 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import DTypeError, ShapeError, message
+from tracer.errors import ShapeError, message
 from tracer.ir import shape as shapes
 from tracer.ir.dtypes import DType
 from tracer.ir.primitive import Composite, Eager, Primitive
 from tracer.ir.types import ArrayType, Shape, Type, array_type
-from tracer.primitives.arrays.slice_pad_concatenate import pad, slice_in_dim
-from tracer.primitives.arrays.sliding_windows import dilated, positions, sliding_windows
-from tracer.primitives.base.rules import check_kinds, is_linear, one_linear, quiet
-from tracer.primitives.base.shapes import moveaxis, reshape, rev, transpose
+from tracer.primitives.arrays.slice_pad_concatenate import pad, pad_p, slice_in_dim
+from tracer.primitives.arrays.sliding_windows import (
+    Padding,
+    dilated,
+    padded,
+    padded_sizes,
+    padding_config,
+    positions,
+    sliding_windows,
+)
+from tracer.primitives.base.rules import check_kinds, check_same_dtype, is_linear, one_linear, quiet
+from tracer.primitives.base.shapes import Batched, moveaxis, reshape, rev, transpose
 from tracer.primitives.linalg.convolution_strategy import has_nest
 from tracer.primitives.linalg.dot_general import contract, cotangent_operands, dot_general_p, products_jvp
 from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.trace.trace import Operand, as_literal, bind
 
-Padding = tuple[tuple[int, int], ...]
-Batched = tuple[list[Any], list[int | None]]
-
-# Sizes
-
-
-def padded_sizes(sizes: Sequence[int], padding: Padding, lhs_dilation: Sequence[int]) -> Shape:
-    """The spatial sizes of lhs, dilated and padded."""
-    rows = zip(sizes, padding, lhs_dilation, strict=True)
-    return tuple(max(0, dilated(n, d) + lo + hi) for n, (lo, hi), d in rows)
+_pad: Any = pad_p.reference
 
 
 def _infer(
@@ -52,14 +51,7 @@ def _infer(
     check_kinds("conv", (lhs, rhs), "bifc")
     assert isinstance(lhs, ArrayType)
     assert isinstance(rhs, ArrayType)
-    if lhs.dtype != rhs.dtype:
-        raise DTypeError(
-            message(
-                f"conv{here()}: operands must have equal dtypes",
-                f"got {lhs} and {rhs}",
-                help="cast one operand with .astype(...)",
-            )
-        )
+    check_same_dtype("conv", (lhs, rhs))
     batch, features = lhs.shape[:2]
     out_features, in_features = rhs.shape[:2]
     if features != in_features * feature_groups:
@@ -113,7 +105,8 @@ def _reference(
     feature_groups: int, batch_groups: int, precision: str | None, preferred_element_type: DType,
 ) -> Any:  # fmt: skip
     rank, window = len(strides), rhs.shape[2:]
-    cropped = _padded(lhs, padding, lhs_dilation)
+    config = padding_config(lhs.shape, ((0, 0), (0, 0), *padding), (1, 1, *lhs_dilation))
+    cropped = _pad(lhs, np.zeros((), lhs.dtype), padding_config=config)
     outs = positions(cropped.shape[2:], window, strides, rhs_dilation)
     steps = cropped.strides[2:]
     windows = np.lib.stride_tricks.as_strided(
@@ -128,17 +121,6 @@ def _reference(
         preferred_element_type=preferred_element_type,
     )  # fmt: skip
     return result.transpose(order).reshape(lhs.shape[0] // batch_groups, rhs.shape[0], *outs)
-
-
-def _padded(x: Any, padding: Padding, lhs_dilation: Shape) -> Any:
-    """Zeros between the elements of the spatial axes, then at their ends; cropped where the padding is negative."""
-    spread = np.zeros((*x.shape[:2], *map(dilated, x.shape[2:], lhs_dilation)), x.dtype)
-    every: list[Any] = [np.s_[::d] for d in lhs_dilation]
-    spread[(..., *every)] = x
-    grown = np.pad(spread, [(0, 0), (0, 0), *((max(low, 0), max(high, 0)) for low, high in padding)])
-    rows = zip(padding, grown.shape[2:], strict=True)
-    kept: list[Any] = [np.s_[max(-low, 0) : max(n - max(-high, 0), 0)] for (low, high), n in rows]
-    return grown[(..., *kept)]
 
 
 def _expand(
@@ -162,11 +144,11 @@ def _expand(
         before = tuple((dilated(w, r) - 1 - low, 0) for w, r, (low, _) in rows)
         exchanged = {**given, "strides": lhs_dilation, "lhs_dilation": strides, "padding": before}
         return _in_phases(lhs, sizes, rev(rhs, spatial), exchanged)
-    padded = padded_operand(lhs, padding, lhs_dilation)
+    x = padded_operand(lhs, padding, lhs_dilation)
     alone = {**given, "strides": strides, "padding": ((0, 0),) * rank, "lhs_dilation": (1,) * rank}
-    if has_nest(padded.type, rhs.type, **alone):
-        return conv(padded, rhs, **alone)
-    windows = sliding_windows(padded, spatial, window, strides, rhs_dilation)
+    if has_nest(x.type, rhs.type, **alone):
+        return conv(x, rhs, **alone)
+    windows = sliding_windows(x, spatial, window, strides, rhs_dilation)
     batch, features, *outs = windows.shape[: 2 + rank]
     split = (groups, batch // groups, features) if batch_groups > 1 else (batch, groups, features // groups)
     lead = (0, 2, 1) if batch_groups > 1 else (1, 2, 0)  # where groups, features and batch are then
@@ -188,12 +170,8 @@ def _expand(
 
 def padded_operand(lhs: Any, padding: Padding, lhs_dilation: Shape) -> Any:
     """The first operand as its windows see it."""
-    config = [(0, 0, 0)] * 2
-    for n, (low, high), d in zip(lhs.type.shape[2:], padding, lhs_dilation, strict=True):
-        emptied = dilated(n, d) + low + high < 0  # more is cropped than there is
-        config.append((-dilated(n, d), 0, d - 1) if emptied else (low, high, d - 1))
-    dtype = lhs.type.dtype
-    return lhs if not any(map(any, config)) else pad(lhs, as_literal(dtype.type(0), dtype), config)
+    zero = as_literal(lhs.type.dtype.type(0), lhs.type.dtype)
+    return padded(lhs, zero, ((0, 0), (0, 0), *padding), (1, 1, *lhs_dilation))
 
 
 # Derivatives: both transposes are convolutions

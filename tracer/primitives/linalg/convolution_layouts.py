@@ -10,11 +10,11 @@ from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.ir import shape as shapes
 from tracer.ir.dtypes import DType
-from tracer.primitives.arrays.sliding_windows import dilated
+from tracer.primitives.arrays.sliding_windows import Padding, dilated
 from tracer.primitives.base.rules import Value, coerce, kind_of
 from tracer.primitives.base.shapes import rev, transpose
 from tracer.primitives.elementwise.conversion import dtype_named, dtype_of
-from tracer.primitives.linalg.convolution import Padding, conv_p
+from tracer.primitives.linalg.convolution import conv_p
 from tracer.primitives.linalg.dot_general import canonical_precision
 from tracer.trace.array import Array
 from tracer.trace.integers import integer, integers, pairs

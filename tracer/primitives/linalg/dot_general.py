@@ -22,6 +22,7 @@ from tracer.ir.types import ArrayType, Type, array_type, tangent_type
 from tracer.primitives.base.rules import (
     Value,
     check_kinds,
+    check_same_dtype,
     coerce,
     is_linear,
     kind_of,
@@ -125,14 +126,7 @@ def _dot_infer(
     check_kinds("dot_general", (lhs, rhs), "bifc")
     assert isinstance(lhs, ArrayType)
     assert isinstance(rhs, ArrayType)
-    if lhs.dtype != rhs.dtype:
-        raise DTypeError(
-            message(
-                f"dot_general{here()}: operands must have equal dtypes",
-                f"got {lhs} and {rhs}",
-                help="cast one operand with .astype(...)",
-            )
-        )
+    check_same_dtype("dot_general", (lhs, rhs))
     _check_axes(lhs, rhs, dimension_numbers)
     (left, right), (left_batch, right_batch) = dimension_numbers
     left_free = free_axes(len(lhs.shape), left, left_batch)

@@ -52,18 +52,6 @@ def matrix_type(name: str, type: Type, *, square: bool = True) -> ArrayType:
     return type
 
 
-def same_dtype(name: str, types: Sequence[Type]) -> None:
-    """Raise DTypeError unless all have one dtype."""
-    if len({type.dtype for type in types if isinstance(type, ArrayType)}) > 1:
-        raise DTypeError(
-            message(
-                f"{name}{here()}: operands must have equal dtypes",
-                f"got {' and '.join(map(str, types))}",
-                help="tracer.numpy's functions promote; here, cast one operand with .astype(...)",
-            )
-        )
-
-
 # Values
 
 

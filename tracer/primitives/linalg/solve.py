@@ -15,13 +15,13 @@ from tracer.ir import dtypes
 from tracer.ir.primitive import Composite, Primitive
 from tracer.ir.types import Type
 from tracer.primitives.base.broadcasting import reduce_sum
-from tracer.primitives.base.rules import operand_of, per_operand
+from tracer.primitives.base.rules import check_same_dtype, operand_of, per_operand
 from tracer.primitives.base.shapes import broadcast_in_dim, broadcasted_iota, moveaxis, reshape
 from tracer.primitives.elementwise.arithmetic import mul, neg
 from tracer.primitives.elementwise.comparison import eq
 from tracer.primitives.elementwise.conversion import convert_element_type
 from tracer.primitives.linalg.factorizations import lu, lu_p, permuted
-from tracer.primitives.linalg.matrix_stacks import conjugate, in_front, matrix_type, product, same_dtype, turned
+from tracer.primitives.linalg.matrix_stacks import conjugate, in_front, matrix_type, product, turned
 from tracer.primitives.linalg.triangular import solve_triangular, triangular_solve_p
 from tracer.trace.source import here
 from tracer.trace.trace import bind
@@ -30,7 +30,7 @@ from tracer.trace.trace import bind
 def _infer(a: Type, b: Type, *, transpose_a: bool, conjugate_a: bool) -> Type:
     matrix_type("solve", a)
     found = matrix_type("solve", b, square=False)
-    same_dtype("solve", (a, b))
+    check_same_dtype("solve", (a, b))
     if a.shape[:-1] != b.shape[:-1]:
         raise ShapeError(
             message(

@@ -10,7 +10,7 @@ from tracer.errors import ShapeError, message
 from tracer.ir import shape as shapes
 from tracer.ir.primitive import Library, Primitive
 from tracer.ir.types import Type
-from tracer.primitives.base.rules import operand_of, per_operand
+from tracer.primitives.base.rules import check_same_dtype, operand_of, per_operand
 from tracer.primitives.base.shapes import moveaxis, reshape
 from tracer.primitives.elementwise.arithmetic import neg
 from tracer.primitives.linalg.matrix_stacks import (
@@ -19,7 +19,6 @@ from tracer.primitives.linalg.matrix_stacks import (
     in_front,
     matrix_type,
     product,
-    same_dtype,
     scipy_linalg,
     stacked,
     steps_pay,
@@ -35,7 +34,7 @@ def _infer(
 ) -> Type:
     matrix_type("triangular_solve", a)
     found = matrix_type("triangular_solve", b, square=False)
-    same_dtype("triangular_solve", (a, b))
+    check_same_dtype("triangular_solve", (a, b))
     if a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2 if left_side else -1]:
         raise ShapeError(
             message(

@@ -30,6 +30,7 @@ from tracer.primitives.arrays.sliding_windows import (
     Padding,
     dilated,
     padded,
+    padded_sizes,
     padding_config,
     positions,
     sliding_windows,
@@ -66,7 +67,7 @@ def _infer(name: str, kinds: str) -> Rule:
                     help="axes that are not reduced have a window of 1",
                 )
             )
-        sizes = _padded_sizes(x.shape, padding, base_dilation)
+        sizes = padded_sizes(x.shape, padding, base_dilation)
         return with_shape(x, positions(sizes, window, strides, window_dilation))
 
     return infer
@@ -75,12 +76,7 @@ def _infer(name: str, kinds: str) -> Rule:
 def _places(
     sizes: Shape, *, window: Shape, strides: Shape, padding: Padding, base_dilation: Shape, window_dilation: Shape
 ) -> Shape:
-    return positions(_padded_sizes(sizes, padding, base_dilation), window, strides, window_dilation)
-
-
-def _padded_sizes(sizes: Shape, padding: Padding, base_dilation: Shape) -> Shape:
-    rows = zip(sizes, padding, base_dilation, strict=True)
-    return tuple(int(np.maximum(0, dilated(n, d) + low + high)) for n, (low, high), d in rows)
+    return positions(padded_sizes(sizes, padding, base_dilation), window, strides, window_dilation)
 
 
 def neutral(op: ScalarOp, dtype: DType) -> Any:

@@ -6,15 +6,23 @@ Python function on lists of operands. Outside jit the rule runs by itself, with 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tracer.errors import ArgumentError, message
-from tracer.ir.primitive import Effect, Joint, Linearized, NoRule, Primitive, Structured, Zero
+from tracer.ir.primitive import Joint, Linearized, NoRule, Primitive, Structured, Zero
 from tracer.ir.program import Program
 from tracer.ir.types import Type, is_differentiable, tangent_type, with_shape
 from tracer.primitives.arrays.reductions.reductions import reduce_sum
-from tracer.primitives.base.nested_programs import Axes, active_of, batched_of, move_to_front, nonzero, spread
+from tracer.primitives.base.nested_programs import (
+    Axes,
+    active_of,
+    batched_of,
+    effects_of,
+    move_to_front,
+    nonzero,
+    spread,
+)
 from tracer.primitives.base.reference import run_reference
 from tracer.primitives.control.calls import transpose_call
 from tracer.primitives.control.custom.constants_to_literals import closed
@@ -33,12 +41,6 @@ from tracer.trace.source import here
 from tracer.trace.stage import stage
 from tracer.trace.state import named_axis
 from tracer.trace.trace import Operand, bind_all, open_trace, stage_process
-
-
-def _effects(params: Mapping[str, Any]) -> frozenset[Effect]:
-    program: Program | None = params["program"]
-    return program.effects if program is not None else frozenset()
-
 
 # custom_jvp
 
@@ -148,7 +150,7 @@ custom_jvp_p = Primitive(
     reference=lambda *values, program, rule: run_reference(program, values),
     jvp=Joint(_jvp_jvp), linearize=_jvp_linearize,
     transpose=_jvp_transpose, batch=_jvp_batch,
-    lower=Structured("custom_jvp"), effects=_effects, multiple=True,
+    lower=Structured("custom_jvp"), effects=effects_of("program"), multiple=True,
     laws={"text": "the user's rule is a Python function, which prints as its name"},
 )  # fmt: skip
 
@@ -218,7 +220,7 @@ custom_vjp_p = Primitive(
     reference=lambda *values, program, rule: run_reference(program, values),
     jvp=Joint(_vjp_jvp), linearize=_vjp_linearize,
     transpose=NoRule("a custom_vjp function is not linear"), batch=_vjp_batch,
-    lower=Structured("custom_vjp"), effects=_effects, multiple=True,
+    lower=Structured("custom_vjp"), effects=effects_of("program"), multiple=True,
     laws={"text": "the user's rule is a Python function, which prints as its name"},
 )  # fmt: skip
 

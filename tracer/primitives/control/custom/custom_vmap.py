@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from tracer.ir.primitive import Eager, Joint, Linearized, Primitive, Structured
@@ -13,6 +12,7 @@ from tracer.primitives.base.nested_programs import (
     Axes,
     active_of,
     batched_of,
+    effects_of,
     front_axes,
     move_to_front,
     nonzero,
@@ -21,30 +21,20 @@ from tracer.primitives.base.nested_programs import (
 )
 from tracer.primitives.base.reference import run_reference
 from tracer.primitives.base.shapes import broadcast_in_dim
-from tracer.primitives.control.calls import call_p, program_effects
+from tracer.primitives.control.calls import call_p
+from tracer.primitives.control.custom.rule_functions import Operands, UserRule
 from tracer.trace.evaluate import evaluate
 from tracer.trace.stage import stage
 from tracer.trace.trace import Operand, bind_all
 
-Operands = Sequence[Operand]
 Flags = Sequence[bool]
-_serials = itertools.count()
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class VmapRule:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class VmapRule(UserRule):
     """rule(size, batched, xs) -> (ys, which of them are batched); batch axes come first."""
 
-    name: str
     rule: Callable[[int, Flags, Operands], tuple[list[Any], list[bool]]]
-    serial: int = field(default_factory=_serials.__next__)
-
-    def __tracer_digest__(self) -> str:
-        """Rules of one name are not one rule."""
-        return f"vmap#{self.serial}"
-
-    def __repr__(self) -> str:
-        return f"<vmap of {self.name}>"
 
 
 def shifted_vmap(rule: VmapRule, count: int) -> VmapRule:
@@ -122,7 +112,7 @@ custom_vmap_p = Primitive(
     infer=lambda *types, program, rule: program.output_types,
     reference=lambda *values, program, rule: run_reference(program, values),
     jvp=Joint(_jvp), linearize=_linearize, transpose=_transpose, batch=_batch,
-    lower=Structured("call"), effects=program_effects, multiple=True, eager=Eager.COMPILED,
+    lower=Structured("call"), effects=effects_of("program"), multiple=True, eager=Eager.COMPILED,
     laws={"text": "the user's rule is a Python function, which prints as its name"},
 )  # fmt: skip
 

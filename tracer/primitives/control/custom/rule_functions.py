@@ -21,7 +21,6 @@ from tracer.trace.state import named_axis, standing_in, state
 from tracer.trace.trace import Operand, stood_in
 
 Operands = Sequence[Operand]
-_serials = itertools.count()
 
 
 class Held(NamedTuple):
@@ -36,43 +35,44 @@ Closure = tuple[Held | None, ...]  # of the first operands; None for one that ha
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class JvpRule:
-    """rule(xs, dxs) -> (ys, dys), the dxs dense or Zero. closure: the first of the xs."""
+class UserRule:
+    """A rule of the user's as a parameter of an equation. Printed by name, and equal to itself alone."""
 
     name: str
-    rule: Callable[[Operands, Sequence[Any]], tuple[list[Any], list[Any]]]
-    closure: Closure = ()
-    serial: int = field(default_factory=_serials.__next__)
+    serial: int = field(default_factory=itertools.count().__next__, kw_only=True)
 
     def __tracer_digest__(self) -> str:
-        """Rules of one name are not one rule."""
-        return f"jvp#{self.serial}"
+        """Tell rules of one name apart."""
+        return f"{self._transform}#{self.serial}"
 
     def __repr__(self) -> str:
-        return f"<jvp of {self.name}>"
+        return f"<{self._transform} of {self.name}>"
+
+    @property
+    def _transform(self) -> str:
+        return type(self).__name__.removesuffix("Rule").lower()
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class VjpRule:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class JvpRule(UserRule):
+    """rule(xs, dxs) -> (ys, dys), the dxs dense or Zero. closure: the first of the xs."""
+
+    rule: Callable[[Operands, Sequence[Any]], tuple[list[Any], list[Any]]]
+    closure: Closure = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class VjpRule(UserRule):
     """forward(xs, active) -> (ys, residuals). backward(residuals, cotangents, active) -> those of xs, or Zero.
 
     active: which of the xs are differentiated; the residuals may differ with it. closure: the first of them. transpose:
     as `transpose_program`, for what wants `backward` forwards.
     """
 
-    name: str
     forward: Callable[[Operands, tuple[bool, ...]], tuple[list[Any], list[Any]]]
     backward: Callable[[Operands, Sequence[Any], tuple[bool, ...]], list[Any]]
     transpose: Callable[[Program, tuple[bool, ...]], Any]
     closure: Closure = ()
-    serial: int = field(default_factory=_serials.__next__)
-
-    def __tracer_digest__(self) -> str:
-        """Rules of one name are not one rule."""
-        return f"vjp#{self.serial}"
-
-    def __repr__(self) -> str:
-        return f"<vjp of {self.name}>"
 
 
 def is_moved(what: str, closure: Closure, active: Sequence[bool]) -> bool:
@@ -164,25 +164,17 @@ def enclosing(rule: JvpRule | VjpRule, what: str, level: int | None) -> JvpRule 
     What is opened after this call may be met by a rule that runs later: a pullback that is batched, for one.
     """
     since = opened_last()
-    if isinstance(rule, JvpRule):
-        jvp = rule
 
-        def tangents(xs: Operands, dxs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def within(function: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any) -> Any:
             with enclosed(what, level, since):
-                return jvp.rule(xs, dxs)
+                return function(*args)
 
-        return JvpRule(jvp.name, tangents)
-    vjp = rule
+        return run
 
-    def forward(xs: Operands, active: tuple[bool, ...]) -> tuple[list[Any], list[Any]]:
-        with enclosed(what, level, since):
-            return vjp.forward(xs, active)
-
-    def backward(residuals: Operands, cts: Sequence[Any], active: tuple[bool, ...]) -> list[Any]:
-        with enclosed(what, level, since):
-            return vjp.backward(residuals, cts, active)
-
-    return VjpRule(vjp.name, forward, backward, vjp.transpose)
+    if isinstance(rule, JvpRule):
+        return JvpRule(rule.name, within(rule.rule))
+    return VjpRule(rule.name, within(rule.forward), within(rule.backward), rule.transpose)
 
 
 def stage_forward(rule: VjpRule, types: Sequence[Type], active: tuple[bool, ...]) -> Staged:

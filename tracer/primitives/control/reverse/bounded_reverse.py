@@ -16,10 +16,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tracer.ir.primitive import Composite, Eager, Effect, Joint, Linearized, Primitive, Zero
+from tracer.ir.primitive import Composite, Eager, Joint, Linearized, Primitive, Zero
 from tracer.ir.program import Program
 from tracer.ir.types import Type, tangent_type
-from tracer.primitives.base.nested_programs import Axes, active_of, batched_of, move_to_front, pick
+from tracer.primitives.base.nested_programs import Axes, active_of, batched_of, effects_of, move_to_front, pick
 from tracer.primitives.base.reference import run_reference
 from tracer.primitives.base.rules import is_linear
 from tracer.primitives.control.reverse.checkpoint_schedule import pull_in_memory
@@ -40,8 +40,10 @@ from tracer.trace.evaluate import evaluate
 from tracer.trace.stage import stage
 from tracer.trace.trace import Operand, bind_all
 
+_EFFECTS = effects_of("cond", "forward")
 
-def _more_moving(ctx: Any, sweep: Sweep, active: Sequence[bool], jvp: Jvp) -> Sweep:
+
+def _more_moving(sweep: Sweep, active: Sequence[bool], jvp: Jvp) -> Sweep:
     """The sweep in which all constants and carries move that are flagged among the operands."""
     _, consts, carry, _ = sweep.split(active)
     return widened(sweep, (*consts, *carry), jvp)
@@ -66,11 +68,6 @@ def _operands(ctx: Any, sweep: Sweep, wider: Sweep, xs: Sequence[Any]) -> list[A
     """The operands of `loop_pull` of the wider sweep, from those of the other."""
     cond_consts, consts, carry, cotangents = sweep.split(xs)
     return [*cond_consts, *consts, *carry, *_with_zeros(ctx, sweep, wider, cotangents)]
-
-
-def _effects(params: Mapping[str, Any]) -> frozenset[Effect]:
-    effects: frozenset[Effect] = params["cond"].effects | params["forward"].effects
-    return effects
 
 
 def _batched(ctx: Any, xs: Sequence[Any], axes: Axes, sweep: Sweep) -> tuple[Sweep, list[Any], list[Any]]:
@@ -196,7 +193,7 @@ def _push_reference(*values: Any, **params: Any) -> list[Any]:
 loop_push_p = Primitive(
     name="loop_push", infer=lambda *types, linear, **params: linear.output_types,
     reference=_push_reference, jvp=Joint(_push_jvp), linearize=_push_linearize, transpose=_push_transpose,
-    batch=_push_batch, lower=Composite(_push_expand), effects=_effects, multiple=True, eager=Eager.COMPILED,
+    batch=_push_batch, lower=Composite(_push_expand), effects=_EFFECTS, multiple=True, eager=Eager.COMPILED,
 )  # fmt: skip
 
 
@@ -234,7 +231,7 @@ def _halves(sweep: Sweep, results: Sequence[Any]) -> tuple[list[Any], list[Any]]
 
 def _pull_jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], **params: Any) -> Any:
     sweep = sweep_of(params)
-    wider = _more_moving(ctx, sweep, active_of(dxs), ctx.transform)
+    wider = _more_moving(sweep, active_of(dxs), ctx.transform)
     wide = pushed_forward(wider, ctx.transform)
     tangents, moved = _tangents(ctx, sweep, wider, dxs)
     operands = _pushed_operands(wider, _operands(ctx, sweep, wider, xs), tangents, moved)
@@ -249,7 +246,7 @@ def _pull_linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], **par
     def jvp(*args: Any) -> Any:
         return jvp_of_split(ctx.transform, *args)
 
-    wider = _more_moving(ctx, sweep, active, jvp)
+    wider = _more_moving(sweep, active, jvp)
     tangent_types = map(tangent_type, pick(wider.forward.input_types, wider.moving))
     base = wider if wider.symmetric and is_square(wider, list(tangent_types)) else keeping_carries(wider)
     wide = pushed_forward(base, jvp)
@@ -291,7 +288,7 @@ loop_pull_p = Primitive(
     name="loop_pull", infer=lambda *types, backward, **params: backward.output_types, reference=_pull_reference,
     jvp=Joint(_pull_jvp), linearize=_pull_linearize, transpose=_pull_transpose, batch=_pull_batch,
     lower=Composite(lambda *operands, **params: pull_in_memory(sweep_of(params), operands)),
-    effects=_effects, multiple=True, eager=Eager.COMPILED,
+    effects=_EFFECTS, multiple=True, eager=Eager.COMPILED,
 )  # fmt: skip
 
 
@@ -407,7 +404,7 @@ def _bend_batch(ctx: Any, xs: Sequence[Any], axes: Axes, **params: Any) -> Any:
 
 loop_bend_p = Primitive(
     name="loop_bend", infer=_bend_infer, reference=_bend_reference, jvp=Joint(_bend_jvp), linearize=_bend_linearize,
-    transpose=_bend_transpose, batch=_bend_batch, lower=Composite(_bend_expand), effects=_effects, multiple=True,
+    transpose=_bend_transpose, batch=_bend_batch, lower=Composite(_bend_expand), effects=_EFFECTS, multiple=True,
     eager=Eager.COMPILED,
 )  # fmt: skip
 

@@ -16,8 +16,7 @@ from tracer.ir.linearized import LinearizedProgram
 from tracer.ir.primitive import Effect, Linearized, Zero
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.types import ArrayType, Float0Type, StackType, Type, is_differentiable, storage_type, tangent_type
-from tracer.primitives.base.nested_programs import active_of, claims, nonzero, pick, reached_results
-from tracer.primitives.base.rules import is_linear
+from tracer.primitives.base.nested_programs import active_of, nonzero, pick, reached_results, summed_operands
 from tracer.primitives.control.calls import call
 from tracer.primitives.control.custom.constants_to_literals import closed
 from tracer.primitives.control.reverse.rerun_for_residuals import repeating
@@ -174,7 +173,7 @@ def _source(variable: Var, program: Program, fresh: Sequence[Var]) -> tuple[str,
 
 def transpose_parts(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], linearize: Callable[..., Linearized]) -> list[Any]:
     """The transpose of a loop that is taken apart, by its rule `linearize(context, operands, active)`."""
-    linear = tuple(map(is_linear, xs))
+    linear, sums, summed = summed_operands(ctx, xs)
     context = SimpleNamespace(transform=split_linear, nested=False, instantiate=_instantiated)
     reached: list[bool] = []
 
@@ -186,12 +185,10 @@ def transpose_parts(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], linearize: 
         return nonzero(results)
 
     program = stage(run, [tangent_type(x.type) if on else x.type for x, on in zip(xs, linear, strict=True)]).program
-    sums = claims(ctx, xs)
-    summed = tuple(s is not None for s, on in zip(sums, linear, strict=True) if on)
     arriving = pick(cts, reached)
     derived = ctx.transform(program, linear, active_of(arriving), True, summed).program
     known = [x for x, on in zip(xs, linear, strict=True) if not on]
-    results = iter(call(derived, *known, *(s for s in sums if s is not None), *nonzero(arriving)))
+    results = iter(call(derived, *known, *sums, *nonzero(arriving)))
     return [next(results) if on else None for on in linear]
 
 

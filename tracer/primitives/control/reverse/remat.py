@@ -20,16 +20,16 @@ from tracer.primitives.base.nested_programs import (
     Axes,
     active_of,
     batched_of,
-    claims,
+    effects_of,
     front_axes,
     move_to_front,
     nonzero,
     spread,
+    transpose_nested,
 )
 from tracer.primitives.base.reference import run_reference
-from tracer.primitives.base.rules import is_linear
 from tracer.primitives.base.shapes import optimization_barrier
-from tracer.primitives.control.calls import call, call_p, program_effects
+from tracer.primitives.control.calls import call, call_p
 from tracer.primitives.control.reverse.remat_partition import Divider, checkpoint_name_p
 from tracer.trace.array import Array
 from tracer.trace.evaluate import evaluate
@@ -117,15 +117,10 @@ def _linearize(
 def _transpose(
     ctx: Any, cts: Sequence[Any], xs: Sequence[Any], *, program: Program, policy: Policy, prevent_cse: bool
 ) -> list[Any]:
-    linear = tuple(map(is_linear, xs))
-    sums = claims(ctx, xs)
-    summed = tuple(s is not None for s, on in zip(sums, linear, strict=True) if on)
-    derived = ctx.transform(program, linear, active_of(cts), False, summed)
-    known = [x for x in xs if not is_linear(x)]
-    given = [s for s in sums if s is not None]
-    results = iter(checkpointed(derived.program, policy, prevent_cse, *known, *given, *nonzero(cts)))
-    reached = iter(derived.active_inputs)
-    return [next(results) if on and next(reached) else None for on in linear]
+    def run(derived: Program, operands: Sequence[Any]) -> list[Any]:
+        return checkpointed(derived, policy, prevent_cse, *operands)
+
+    return transpose_nested(ctx, cts, xs, program, run)
 
 
 def _batch(ctx: Any, xs: Sequence[Any], axes: Axes, *, program: Program, policy: Policy, prevent_cse: bool) -> Any:
@@ -139,7 +134,7 @@ checkpoint_p = Primitive(
     infer=lambda *types, program, policy, prevent_cse: program.output_types,
     reference=lambda *values, program, policy, prevent_cse: run_reference(program, values),
     jvp=Joint(_jvp), linearize=_linearize, transpose=_transpose, batch=_batch,
-    lower=Structured("call"), effects=program_effects, multiple=True, eager=Eager.COMPILED,
+    lower=Structured("call"), effects=effects_of("program"), multiple=True, eager=Eager.COMPILED,
     laws={"text": "the policy is a Python function, which prints as its name"},
 )  # fmt: skip
 

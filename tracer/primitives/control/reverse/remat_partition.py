@@ -18,7 +18,7 @@ from tracer.ir.program import Atom, Equation, Program, Var, literal
 from tracer.ir.types import StackType, Type, array_type
 from tracer.ir.visit import substitute, substitute_atoms
 from tracer.primitives.arrays.zeros import zeros
-from tracer.primitives.base.nested_programs import either, pick
+from tracer.primitives.base.nested_programs import either, fixpoint, pick
 from tracer.primitives.base.rules import pointwise_batch
 from tracer.primitives.control.for_loop import for_p
 from tracer.primitives.control.reverse.residual_stacks import empty_p, item_p, push_p, put_p
@@ -184,6 +184,18 @@ class Divider:
             case _:
                 return (equation,), replace(equation, outputs=fresh)
 
+    def _divided_body(
+        self, body: Program, needed: Sequence[bool], carry: Sequence[Var]
+    ) -> tuple[Division, tuple[bool, ...]]:
+        """Divide a loop's body for the outputs needed; also return which carries run again, `carry` its inputs."""
+        count = len(carry)
+
+        def step(flags: tuple[bool, ...]) -> tuple[Division, Sequence[bool]]:
+            division = self.within.divided(body, (*flags, *needed[count:]))
+            return division, [v in division.inputs for v in carry]
+
+        return fixpoint(tuple(needed[:count]), step)
+
     def _divided_scan(
         self, equation: Equation, needed: Sequence[bool], fresh: Sequence[Var]
     ) -> tuple[tuple[Equation, ...], Equation]:
@@ -192,13 +204,8 @@ class Divider:
         consts, carries = params["consts"], params["carries"]
         body, _ = self.within.plain(params["body"])
         roles, operands = split_parts(body.inputs, consts, carries), split_parts(equation.inputs, consts, carries)
-        moving, rows = tuple(needed[:carries]), tuple(needed[carries:])
-        while True:
-            division = self.within.divided(params["body"], (*moving, *rows))
-            grown = either(moving, [v in division.inputs for v in roles.carry])
-            if grown == moving:
-                break
-            moving = grown
+        division, moving = self._divided_body(params["body"], needed, roles.carry)
+        rows = tuple(needed[carries:])
         there = dict(zip(body.outputs[carries:], equation.outputs[carries:], strict=True))
         new = [v for v in division.saved if v not in there]
         there.update((v, Var(stacked_type(v.type, params["length"]))) for v in new)
@@ -257,13 +264,7 @@ class Divider:
         consts = params["consts" if counted else "body_consts"]
         fixed, carry = body.inputs[len(body.inputs) - carries - consts :][:consts], body.inputs[-carries:]
         given, entry = equation.inputs[len(equation.inputs) - carries - consts :][:consts], equation.inputs[-carries:]
-        moving = tuple(needed)
-        while True:
-            division = self.within.divided(params["body"], moving)
-            grown = either(moving, [v in division.inputs for v in carry])
-            if grown == moving:
-                break
-            moving = grown
+        division, moving = self._divided_body(params["body"], needed, carry)
         there = {atom: equation.outputs[n] for atom, n in pushed(body, carries).items()}
         new = [v for v in division.saved if v not in there]
         early, left = _pushing(equation, division.first, new, step if counted else None)

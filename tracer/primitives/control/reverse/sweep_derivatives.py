@@ -17,7 +17,7 @@ from typing import Any
 from tracer.ir.program import Program
 from tracer.ir.types import Type, tangent_type
 from tracer.primitives.arrays.zeros import zeros
-from tracer.primitives.base.nested_programs import either, pick
+from tracer.primitives.base.nested_programs import either, fixpoint, pick
 from tracer.primitives.control.reverse.sweeps import Sweep
 from tracer.trace.evaluate import evaluate
 from tracer.trace.stage import stage
@@ -115,12 +115,12 @@ def widened(sweep: Sweep, active: Sequence[bool], jvp: Jvp) -> Sweep:
     if moving == sweep.moving:
         return sweep
     residuals = [False] * len(sweep.residual_types)
-    while True:
-        derived = jvp(sweep.forward, moving, (*moving[sweep.consts :], *residuals))
-        grown = either(moving, (*moving[: sweep.consts], *derived.active_outputs[: sweep.carries]))
-        if grown == moving:
-            break
-        moving = grown
+
+    def step(flags: tuple[bool, ...]) -> tuple[None, Sequence[bool]]:
+        derived = jvp(sweep.forward, flags, (*flags[sweep.consts :], *residuals))
+        return None, (*flags[: sweep.consts], *derived.active_outputs[: sweep.carries])
+
+    _, moving = fixpoint(moving, step)
     wider = replace(sweep, moving=moving, symmetric=False)
     others = [tangent_type(t) for t, on in zip(sweep.forward.input_types, moving, strict=True) if on]
 

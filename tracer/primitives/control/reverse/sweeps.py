@@ -18,7 +18,7 @@ from typing import Any
 from tracer.ir.program import Program
 from tracer.ir.types import Type, with_shape
 from tracer.primitives.arrays.reductions.reductions import reduce_or
-from tracer.primitives.base.nested_programs import either
+from tracer.primitives.base.nested_programs import fixpoint
 from tracer.primitives.base.shapes import broadcast_in_dim
 from tracer.primitives.control.for_loop import LoopSplit, batched_function, where_live
 from tracer.primitives.elementwise.bits import and_
@@ -108,19 +108,19 @@ def batched_sweep(ctx: Any, sweep: Sweep, operands: Sequence[Any], batched: Flag
     own a mask of those that live is the first carry, and steps of the others change nothing.
     """
     cc, cs, carry = (tuple(part) for part in sweep.split(batched)[:3])
-    residuals = len(sweep.residual_types)
-    while True:
-        stepped = ctx.transform(sweep.forward, cs + carry, ctx.size, ctx.axis_name, (*carry, *[False] * residuals))
+    residuals = [False] * len(sweep.residual_types)
+
+    def step(carry: Flags) -> tuple[Any, Sequence[bool]]:
+        stepped = ctx.transform(sweep.forward, cs + carry, ctx.size, ctx.axis_name, (*carry, *residuals))
         test = ctx.transform(sweep.cond, cc + carry, ctx.size, ctx.axis_name)
-        alone = test.batched_outputs[0]
-        grown = (True,) * len(carry) if alone else either(carry, stepped.batched_outputs[: len(carry)])
-        if grown == carry:
-            break
-        carry = grown
+        divergent = test.batched_outputs[0]
+        return (stepped, test, divergent), (True,) * len(carry) if divergent else stepped.batched_outputs[: len(carry)]
+
+    (stepped, test, divergent), carry = fixpoint(carry, step)
     cond_consts, consts, entry, _ = sweep.split(operands)
     was = sweep.split(batched)[2]
     entry = [ctx.to_front(x, None) if on and not old else x for x, old, on in zip(entry, was, carry, strict=True)]
-    if not alone:
+    if not divergent:
         flags = cs + stepped.batched_outputs[len(carry) :]
         wide = replace(
             sweep,
