@@ -61,13 +61,7 @@ def _slice_reference(
 
 
 def _slice_transpose(
-    ctx: Any,
-    cts: Any,
-    xs: Any,
-    *,
-    start_indices: tuple[int, ...],
-    limit_indices: tuple[int, ...],
-    strides: tuple[int, ...],
+    ctx: Any, cts: Any, xs: Any, *, start_indices: tuple[int, ...], strides: tuple[int, ...], **params: Any
 ) -> list[Any]:
     (ct,), sizes = cts, xs[0].type.shape
     config = []
@@ -87,20 +81,10 @@ def _slice_transpose(
     return [Onto(xs[0].type, add_to, alone, start_indices, ct)]
 
 
-def _slice_batch(
-    ctx: Any,
-    xs: Any,
-    axes: Any,
-    *,
-    start_indices: tuple[int, ...],
-    limit_indices: tuple[int, ...],
-    strides: tuple[int, ...],
-) -> Batched:
+def _slice_batch(ctx: Any, xs: Any, axes: Any, **params: tuple[int, ...]) -> Batched:
     (x,), (axis,) = xs, axes
-    starts, limits, steps = list(start_indices), list(limit_indices), list(strides)
-    for values, value in ((starts, 0), (limits, ctx.size), (steps, 1)):
-        values.insert(axis, value)
-    return [slice(x, starts, limits, steps)], [axis]
+    inserted = {"start_indices": 0, "limit_indices": ctx.size, "strides": 1}
+    return [slice(x, **{name: (*params[name][:axis], n, *params[name][axis:]) for name, n in inserted.items()})], [axis]
 
 
 slice_p = Primitive(
@@ -121,10 +105,8 @@ def slice(
     Array([1, 3], i64)
     """
     x = operand_of("slice", operand)
-    starts, limits = (
-        integers("slice", "start_indices", start_indices),
-        integers("slice", "limit_indices", limit_indices),
-    )
+    starts = integers("slice", "start_indices", start_indices)
+    limits = integers("slice", "limit_indices", limit_indices)
     steps = (1,) * len(starts) if strides is None else integers("slice", "strides", strides)
     return bind(slice_p, x, start_indices=starts, limit_indices=limits, strides=steps)
 

@@ -130,11 +130,9 @@ def _jvp(
         (*outputs[:carries], *outputs[total:moved], *outputs[carries:total], *outputs[moved:]),
         body.name,
     )  # fmt: skip
-    results = bind_all(
-        scan_p,
-        [*primals.consts, *d_consts, *primals.carry, *d_carry, *primals.xs, *d_xs],
-        {"body": program, "consts": consts + len(d_consts), "carries": carries + len(d_carry), **params},
-    )
+    operands = [*primals.consts, *d_consts, *primals.carry, *d_carry, *primals.xs, *d_xs]
+    counts = {"consts": consts + len(d_consts), "carries": carries + len(d_carry)}
+    results = bind_all(scan_p, operands, {"body": program, **counts, **params})
     a, b, c = carries, carries + len(d_carry), total + len(d_carry)
     ys = [*results[:a], *results[b:c]]
     return ys, spread([*results[a:b], *results[c:]], derived.active_outputs, [y.type for y in ys])
@@ -154,29 +152,17 @@ def _linearize(
     available = {"const": xs[:consts], "x": xs[consts + carries :], "y": results[carries:]}
     residuals = [available[kind][i] for kind, i, _ in (*fixed, *stacked)]
     linear = _linear_body(split.linear, fixed, stacked, flags, moving)
-    step_types = [slice_type(r.type) for r in results[carries:total]]
-    carry_types = [r.type for r in results[:carries]]
+    operand_types, types = [x.type for x in xs], [y.type for y in results[:total]]
 
     def apply(values: Sequence[Any], dxs: Sequence[Any]) -> list[Any]:
-        tangents = spread(dxs, active, [x.type for x in xs_types])
+        tangents = spread(dxs, active, operand_types)
         parts = split_parts(tangents, consts, carries)
         d_carry = [ctx.instantiate(t) for t, on in zip(parts.carry, moving, strict=True) if on]
         operands = [*values[: len(fixed)], *nonzero(parts.consts), *d_carry, *values[len(fixed) :], *nonzero(parts.xs)]
-        dys = bind_all(
-            scan_p,
-            operands,
-            {"body": linear, "consts": len(fixed) + sum(flags.consts), "carries": len(d_carry), **params},
-        )
-        return spread(
-            dys, split.active_outputs, [*carry_types, *(stacked_type(t, params["length"]) for t in step_types)]
-        )
+        counts = {"consts": len(fixed) + sum(flags.consts), "carries": len(d_carry)}
+        return spread(bind_all(scan_p, operands, {"body": linear, **counts, **params}), split.active_outputs, types)
 
-    xs_types = [_Typed(x.type) for x in xs]
     return Linearized(results[:total], residuals, apply)
-
-
-class _Typed(NamedTuple):
-    type: Type
 
 
 Place = tuple[str, int, int]  # where the value is after the forward scan, its index there, the residual's number
@@ -224,16 +210,9 @@ def _linear_body(
 
 
 def _transpose(
-    ctx: Any,
-    cts: Sequence[Any],
-    xs: Sequence[Any],
-    *,
-    body: Program,
-    consts: int,
-    carries: int,
-    reverse: bool,
+    ctx: Any, cts: Sequence[Any], xs: Sequence[Any], *, body: Program, consts: int, carries: int, reverse: bool,
     **params: Any,
-) -> list[Any]:
+) -> list[Any]:  # fmt: skip
     """A scan the other way: it carries the cotangents of the constants and carries, and yields those of the xs."""
     given = split_parts(tuple(map(is_linear, xs)), consts, carries)
     flags = given._replace(carry=linear_carries(body, given.consts, given.carry, given.xs))
@@ -241,10 +220,8 @@ def _transpose(
         return _transpose_beside_known(ctx, cts, xs, flags, body=body, consts=consts, reverse=reverse, **params)
     linear = (*flags.consts, *flags.carry, *flags.xs)
     known = split_parts([None if on else x for x, on in zip(xs, linear, strict=True)], consts, carries)
-    known_consts, known_xs = (
-        pick(known.consts, [not on for on in flags.consts]),
-        pick(known.xs, [not on for on in flags.xs]),
-    )
+    known_consts = pick(known.consts, [not on for on in flags.consts])
+    known_xs = pick(known.xs, [not on for on in flags.xs])
     active = (True,) * carries + active_of(cts[carries:])
     summed = (*[True] * sum(flags.consts), *[False] * (carries + sum(flags.xs)))
     derived = ctx.transform(body, linear, active, True, summed).program
@@ -256,11 +233,8 @@ def _transpose(
     inputs = (*fixed, *rest[: b + carries], *slices, *rest[b + carries :])
     program = replace(derived, inputs=inputs)
     operands = [*known_consts, *ct_consts, *ct_carry, *known_xs, *ct_ys]
-    results = iter(
-        bind_all(
-            scan_p, operands, {"body": program, "consts": a, "carries": b + carries, "reverse": not reverse, **params}
-        )
-    )
+    new = {"body": program, "consts": a, "carries": b + carries, "reverse": not reverse, **params}
+    results = iter(bind_all(scan_p, operands, new))
     found = [next(results) if on else None for on in linear]
     return [ct if is_linear(x) else None for ct, x in zip(found, xs, strict=True)]
 
@@ -335,15 +309,9 @@ scan_p = Primitive(
 
 
 def scan_program(
-    body: Program,
-    consts: Sequence[Operand],
-    carry: Sequence[Operand],
-    xs: Sequence[Operand],
-    *,
-    length: int,
-    reverse: bool = False,
-    unroll: int = 1,
-) -> list[Array]:
+    body: Program, consts: Sequence[Operand], carry: Sequence[Operand], xs: Sequence[Operand], *, length: int,
+    reverse: bool = False, unroll: int = 1,
+) -> list[Array]:  # fmt: skip
     """Run body(*consts, *carry, *slices) along axis 0 of xs; returns the last carries and the stacked ys.
 
     unroll: how many steps a round of the compiled loop takes.

@@ -39,14 +39,9 @@ from tracer.trace.trace import Operand
 
 
 def _scatter_mul_jvp(
-    ctx: Any,
-    xs: Any,
-    dxs: Any,
-    *,
-    dimension_numbers: ScatterDimensionNumbers,
-    mode: GatherScatterMode,
+    ctx: Any, xs: Any, dxs: Any, *, dimension_numbers: ScatterDimensionNumbers, mode: GatherScatterMode,
     unique_indices: bool,
-) -> list[Any]:
+) -> list[Any]:  # fmt: skip
     (operand, indices, updates, predicate), (dx, _, dupdates, _) = xs, dxs
     numbers, settled = dimension_numbers, mode.settled
     parts = []
@@ -140,16 +135,9 @@ scatter_mul_p = Primitive(
 
 
 def scatter_mul(
-    operand: Operand,
-    scatter_indices: Operand,
-    updates: Operand,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: Mode = None,
-    predicate: Value = True,
-) -> Any:
+    operand: Operand, scatter_indices: Operand, updates: Operand, dimension_numbers: ScatterDimensionNumbers, *,
+    indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None, predicate: Value = True,
+) -> Any:  # fmt: skip
     """Multiply by windows of `updates` at computed places; repeated indices multiply up.
 
     operand: an array [*s]; scatter_indices: integers [*batch, k], the last axis an index vector; updates: [*batch

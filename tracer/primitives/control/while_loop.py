@@ -108,16 +108,9 @@ def _reference(
 
 
 def _jvp(
-    ctx: Any,
-    xs: Sequence[Any],
-    dxs: Sequence[Any],
-    *,
-    cond: Program,
-    body: Program,
-    cond_consts: int,
-    body_consts: int,
-    **limit: int,
-) -> Any:
+    ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], *, cond: Program, body: Program, cond_consts: int,
+    body_consts: int, **limit: int,
+) -> Any:  # fmt: skip
     parts, tangents = _split(xs, cond_consts, body_consts), _split(dxs, cond_consts, body_consts)
     active_consts, active = active_of(tangents.body_consts), active_of(tangents.carry)
 
@@ -142,22 +135,9 @@ def _jvp(
     return results[:carry], spread(results[carry:], active, [x.type for x in results[:carry]])
 
 
-def _linearize(
-    ctx: Any,
-    xs: Sequence[Any],
-    active: tuple[bool, ...],
-    *,
-    cond: Program,
-    body: Program,
-    cond_consts: int,
-    body_consts: int,
-    memory: int = 0,
-) -> Linearized:
+def _linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], *, memory: int = 0, **params: Any) -> Linearized:
     """The loop counts its steps and keeps their residuals on stacks, which its linear part, a `for_loop`, reads."""
-    params: dict[str, Any] = {
-        "cond": cond, "body": body, "cond_consts": cond_consts, "body_consts": body_consts,
-    }  # fmt: skip
-    if memory and _may_run_again(xs, cond, body):
+    if memory and _may_run_again(xs, params["cond"], params["body"]):
         return _repeatable(ctx, xs, active, memory, **params)
     if ctx.nested:
         outputs = bind_all(while_p, xs, params)
@@ -210,15 +190,9 @@ def _split_moving(ctx: Any, body: Program, flags: _Parts) -> tuple[Any, tuple[bo
 
 
 def _stacked(
-    ctx: Any,
-    xs: Sequence[Any],
-    active: Sequence[bool],
-    *,
-    cond: Program,
-    body: Program,
-    cond_consts: int,
+    ctx: Any, xs: Sequence[Any], active: Sequence[bool], *, cond: Program, body: Program, cond_consts: int,
     body_consts: int,
-) -> Linearized:
+) -> Linearized:  # fmt: skip
     parts, flags = _split(xs, cond_consts, body_consts), _split(active, cond_consts, body_consts)
     split, moving = _split_moving(ctx, body, flags)
     loop = split_body(split, body_consts, counted=False)
@@ -295,18 +269,9 @@ def _batch(
         if mask is None:
             return _batch_lanes(ctx, cond, body, parts, in_cond, in_body, limit), [0] * len(entry)
         return _more_lanes(mask, new_body.program, parts, limit), [0] * len(entry)
-    results = bind_all(
-        while_p,
-        [*parts.cond_consts, *parts.body_consts, *entry],
-        {
-            "cond": new_cond.program,
-            "body": new_body.program,
-            "cond_consts": cond_consts,
-            "body_consts": body_consts,
-            **limit,
-        },
-    )
-    return results, front_axes(carry)
+    operands = [*parts.cond_consts, *parts.body_consts, *entry]
+    params = {"cond": new_cond.program, "body": new_body.program, "cond_consts": cond_consts, **limit}
+    return bind_all(while_p, operands, {**params, "body_consts": body_consts}), front_axes(carry)
 
 
 def _batch_lanes(
@@ -362,14 +327,9 @@ while_p = Primitive(
 
 
 def while_program(
-    cond: Program,
-    body: Program,
-    cond_consts: Sequence[Operand],
-    body_consts: Sequence[Operand],
-    carry: Sequence[Operand],
-    *,
-    memory: int = 0,
-) -> list[Array]:
+    cond: Program, body: Program, cond_consts: Sequence[Operand], body_consts: Sequence[Operand],
+    carry: Sequence[Operand], *, memory: int = 0,
+) -> list[Array]:  # fmt: skip
     """Run body(*body_consts, *carry) on the carries while cond(*cond_consts, *carry) holds.
 
     memory: bytes that its derivative in reverse may take for what it keeps of the steps; 0 for no limit.

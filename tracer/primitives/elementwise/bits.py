@@ -13,27 +13,18 @@ from tracer.primitives.base.rules import Value, pointwise, pointwise_batch, poin
 
 _NO_DERIVATIVE = NoRule("bits have no derivatives, so nothing is linear in them")
 
-and_p = Primitive(
-    name="and", infer=pointwise_infer("and", "bi"), reference=np.bitwise_and,
-    jvp=zero_jvp, transpose=_NO_DERIVATIVE,
-    batch=pointwise_batch, lower=Pointwise(ScalarOp.AND), splat=True, commutative=True,
-)  # fmt: skip
-
-or_p = Primitive(
-    name="or", infer=pointwise_infer("or", "bi"), reference=np.bitwise_or,
-    jvp=zero_jvp, transpose=_NO_DERIVATIVE,
-    batch=pointwise_batch, lower=Pointwise(ScalarOp.OR), splat=True, commutative=True,
-)  # fmt: skip
-
-xor_p = Primitive(
-    name="xor", infer=pointwise_infer("xor", "bi"), reference=np.bitwise_xor,
-    jvp=zero_jvp, transpose=_NO_DERIVATIVE,
-    batch=pointwise_batch, lower=Pointwise(ScalarOp.XOR), splat=True, commutative=True,
+and_p, or_p, xor_p = (
+    Primitive(
+        name=name, infer=pointwise_infer(name, "bi"), reference=function, jvp=zero_jvp, transpose=_NO_DERIVATIVE,
+        batch=pointwise_batch, lower=Pointwise(op), splat=True, commutative=True,
+    )
+    for name, function, op in (
+        ("and", np.bitwise_and, ScalarOp.AND), ("or", np.bitwise_or, ScalarOp.OR), ("xor", np.bitwise_xor, ScalarOp.XOR)
+    )
 )  # fmt: skip
 
 not_p = Primitive(
-    name="not", infer=pointwise_infer("not", "bi"), reference=np.invert,
-    jvp=zero_jvp, transpose=_NO_DERIVATIVE,
+    name="not", infer=pointwise_infer("not", "bi"), reference=np.invert, jvp=zero_jvp, transpose=_NO_DERIVATIVE,
     batch=pointwise_batch, lower=Pointwise(ScalarOp.NOT), splat=True,
 )  # fmt: skip
 

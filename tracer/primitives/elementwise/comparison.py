@@ -44,40 +44,16 @@ def _compare_infer(name: str, kinds: str) -> Rule:
 
 _NOT_LINEAR = NoRule("a comparison is not linear")
 
-eq_p = Primitive(
-    name="eq", infer=_compare_infer("eq", "bifc"), reference=np.equal,
-    jvp=zero_jvp, transpose=_NOT_LINEAR,
-    batch=pointwise_batch, lower=Compare(ScalarOp.EQ), splat=True, commutative=True,
-)  # fmt: skip
-
-ne_p = Primitive(
-    name="ne", infer=_compare_infer("ne", "bifc"), reference=np.not_equal,
-    jvp=zero_jvp, transpose=_NOT_LINEAR,
-    batch=pointwise_batch, lower=Compare(ScalarOp.NE), splat=True, commutative=True,
-)  # fmt: skip
-
-lt_p = Primitive(
-    name="lt", infer=_compare_infer("lt", "bif"), reference=np.less,
-    jvp=zero_jvp, transpose=_NOT_LINEAR,
-    batch=pointwise_batch, lower=Compare(ScalarOp.LT), splat=True,
-)  # fmt: skip
-
-le_p = Primitive(
-    name="le", infer=_compare_infer("le", "bif"), reference=np.less_equal,
-    jvp=zero_jvp, transpose=_NOT_LINEAR,
-    batch=pointwise_batch, lower=Compare(ScalarOp.LE), splat=True,
-)  # fmt: skip
-
-gt_p = Primitive(
-    name="gt", infer=_compare_infer("gt", "bif"), reference=np.greater,
-    jvp=zero_jvp, transpose=_NOT_LINEAR,
-    batch=pointwise_batch, lower=Compare(ScalarOp.GT), splat=True,
-)  # fmt: skip
-
-ge_p = Primitive(
-    name="ge", infer=_compare_infer("ge", "bif"), reference=np.greater_equal,
-    jvp=zero_jvp, transpose=_NOT_LINEAR,
-    batch=pointwise_batch, lower=Compare(ScalarOp.GE), splat=True,
+eq_p, ne_p, lt_p, le_p, gt_p, ge_p = (
+    Primitive(
+        name=name, infer=_compare_infer(name, kinds), reference=function, jvp=zero_jvp, transpose=_NOT_LINEAR,
+        batch=pointwise_batch, lower=Compare(op), splat=True, commutative=kinds == "bifc",
+    )
+    for name, kinds, function, op in (
+        ("eq", "bifc", np.equal, ScalarOp.EQ), ("ne", "bifc", np.not_equal, ScalarOp.NE),
+        ("lt", "bif", np.less, ScalarOp.LT), ("le", "bif", np.less_equal, ScalarOp.LE),
+        ("gt", "bif", np.greater, ScalarOp.GT), ("ge", "bif", np.greater_equal, ScalarOp.GE),
+    )
 )  # fmt: skip
 
 is_finite_p = Primitive(

@@ -18,22 +18,16 @@ from tracer.primitives.elementwise.complex import abs, sign
 from tracer.trace.source import here
 from tracer.trace.trace import Operand
 
-floor_p = Primitive(
-    name="floor", infer=pointwise_infer("floor", "f"), reference=np.floor,
-    jvp=zero_jvp, transpose=NoRule("floor is not linear"),
-    batch=pointwise_batch, lower=Pointwise(ScalarOp.FLOOR), splat=True,
-)  # fmt: skip
-
-ceil_p = Primitive(
-    name="ceil", infer=pointwise_infer("ceil", "f"), reference=np.ceil,
-    jvp=zero_jvp, transpose=NoRule("ceil is not linear"),
-    batch=pointwise_batch, lower=Pointwise(ScalarOp.CEIL), splat=True,
-)  # fmt: skip
-
-round_even_p = Primitive(
-    name="round_even", infer=pointwise_infer("round_even", "f"), reference=np.rint,
-    jvp=zero_jvp, transpose=NoRule("round_even is not linear"),
-    batch=pointwise_batch, lower=Pointwise(ScalarOp.ROUND_EVEN), splat=True,
+floor_p, ceil_p, round_even_p = (
+    Primitive(
+        name=name, infer=pointwise_infer(name, "f"), reference=function,
+        jvp=zero_jvp, transpose=NoRule(f"{name} is not linear"),
+        batch=pointwise_batch, lower=Pointwise(op), splat=True,
+    )
+    for name, function, op in (
+        ("floor", np.floor, ScalarOp.FLOOR), ("ceil", np.ceil, ScalarOp.CEIL),
+        ("round_even", np.rint, ScalarOp.ROUND_EVEN),
+    )
 )  # fmt: skip
 
 

@@ -164,14 +164,9 @@ def coordinate_message(operation: str, index: int, axis: int, size: int, source:
 
 
 def window_shape(
-    name: str,
-    operand: Type,
-    indices: Type,
-    predicate: Type,
-    numbers: GatherDimensionNumbers,
-    slice_sizes: Shape,
+    name: str, operand: Type, indices: Type, predicate: Type, numbers: GatherDimensionNumbers, slice_sizes: Shape,
     mode: GatherScatterMode,
-) -> Shape:
+) -> Shape:  # fmt: skip
     """The shape of the gathered result, after every check of XLA's semantics."""
     if not isinstance(indices, ArrayType) or not dtypes.is_integer(indices.dtype):
         raise DTypeError(message(f"{name}{here()} takes integer indices", f"got {indices}", help="cast them to int"))

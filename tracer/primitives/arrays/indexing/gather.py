@@ -70,19 +70,11 @@ def _gather_settle(xs: Any, *, slice_sizes: Shape, **params: Any) -> tuple[list[
 
 
 def _gather_infer(
-    operand: Type,
-    indices: Type,
-    predicate: Type,
-    *,
-    dimension_numbers: GatherDimensionNumbers,
-    slice_sizes: Shape,
-    mode: GatherScatterMode,
-    fill_value: Any,
-    unique_indices: bool,
-) -> Type:
-    return with_shape(
-        operand, window_shape("gather", operand, indices, predicate, dimension_numbers, slice_sizes, mode)
-    )
+    operand: Type, indices: Type, predicate: Type, *, dimension_numbers: GatherDimensionNumbers, slice_sizes: Shape,
+    mode: GatherScatterMode, **params: Any,
+) -> Type:  # fmt: skip
+    sizes = window_shape("gather", operand, indices, predicate, dimension_numbers, slice_sizes, mode)
+    return with_shape(operand, sizes)
 
 
 def _gather_jvp(ctx: Any, xs: Any, dxs: Any, *, mode: GatherScatterMode, fill_value: Any, **params: Any) -> list[Any]:
@@ -97,22 +89,13 @@ def _fill(mode: GatherScatterMode, value: Any) -> Any:
 
 
 def _gather_transpose(
-    ctx: Any,
-    cts: Any,
-    xs: Any,
-    *,
-    dimension_numbers: GatherDimensionNumbers,
-    mode: GatherScatterMode,
-    unique_indices: bool,
+    ctx: Any, cts: Any, xs: Any, *, dimension_numbers: GatherDimensionNumbers, mode: Mode, unique_indices: bool,
     **params: Any,
-) -> list[Any]:
-    operand, indices, predicate = xs
-    numbers = dimension_numbers.as_scatter
+) -> list[Any]:  # fmt: skip
+    (ct,), (operand, indices, predicate), numbers = cts, xs, dimension_numbers.as_scatter
 
     def add_to(total: Any) -> Any:
-        return scatter_add(
-            total, indices, cts[0], numbers, mode=mode, unique_indices=unique_indices, predicate=predicate
-        )
+        return bind_scatter(scatter_add_p, total, indices, ct, numbers, mode, unique_indices, predicate)
 
     return [Onto(operand.type, add_to), None, None]
 
@@ -202,17 +185,10 @@ gather_p = Primitive(
 
 
 def gather(
-    operand: Operand,
-    start_indices: Operand,
-    dimension_numbers: GatherDimensionNumbers,
-    slice_sizes: Sequence[int],
-    *,
-    unique_indices: bool = False,
-    indices_are_sorted: bool = False,
-    mode: Mode = None,
-    fill_value: Any = None,
+    operand: Operand, start_indices: Operand, dimension_numbers: GatherDimensionNumbers, slice_sizes: Sequence[int], *,
+    unique_indices: bool = False, indices_are_sorted: bool = False, mode: Mode = None, fill_value: Any = None,
     predicate: Value = True,
-) -> Any:
+) -> Any:  # fmt: skip
     """One window of the operand for each index vector, the last axis of `start_indices`. See `windows`.
 
     mode: a GatherScatterMode or its name; by default, an index out of bounds raises OutOfBoundsError. fill_value: for
@@ -267,15 +243,9 @@ def scatter_infer(name: str, kinds: str) -> Any:
     """The operand's type, once indices, updates and predicate fit it."""
 
     def infer(
-        operand: Type,
-        indices: Type,
-        updates: Type,
-        predicate: Type,
-        *,
-        dimension_numbers: ScatterDimensionNumbers,
-        mode: GatherScatterMode,
-        unique_indices: bool,
-    ) -> Type:
+        operand: Type, indices: Type, updates: Type, predicate: Type, *, dimension_numbers: ScatterDimensionNumbers,
+        mode: GatherScatterMode, unique_indices: bool,
+    ) -> Type:  # fmt: skip
         if kinds:
             check_kinds(name, [operand], kinds)
         if not same_up_to_weakness(with_shape(operand, ()), with_shape(updates, ())):
@@ -286,14 +256,7 @@ def scatter_infer(name: str, kinds: str) -> Any:
                     help="x.at[i].set(v) casts; here, cast the updates with .astype(...)",
                 )
             )
-        rank, window_dims = len(operand.shape), dimension_numbers.update_window_dims
-        expected: Shape | None = None
-        if all(0 <= axis < len(updates.shape) for axis in window_dims):
-            windows = sum(dimension_numbers.as_gather.is_window(axis) for axis in range(rank))
-            if windows == len(window_dims):
-                sizes = dimension_numbers.slice_sizes(rank, updates.shape)
-                numbers = dimension_numbers.as_gather
-                expected = window_shape(name, operand, indices, predicate, numbers, sizes, mode)
+        expected = _updates_shape(name, operand, indices, updates, predicate, dimension_numbers, mode)
         if expected != updates.shape:
             raise ShapeError(
                 message(
@@ -306,6 +269,20 @@ def scatter_infer(name: str, kinds: str) -> Any:
         return operand
 
     return infer
+
+
+def _updates_shape(
+    name: str, operand: Type, indices: Type, updates: Type, predicate: Type, numbers: ScatterDimensionNumbers,
+    mode: GatherScatterMode,
+) -> Shape | None:  # fmt: skip
+    """Return the shape that updates must have; None where their window axes do not fit the operand's."""
+    rank, window_dims, gathered = len(operand.shape), numbers.update_window_dims, numbers.as_gather
+    if any(not 0 <= axis < len(updates.shape) for axis in window_dims):
+        return None
+    if sum(map(gathered.is_window, range(rank))) != len(window_dims):
+        return None
+    sizes = numbers.slice_sizes(rank, updates.shape)
+    return window_shape(name, operand, indices, predicate, gathered, sizes, mode)
 
 
 def window_sizes(numbers: ScatterDimensionNumbers, operand: Any, updates: Any) -> Shape:
@@ -376,15 +353,9 @@ scatter_add_p = Primitive(
 
 
 def bind_scatter(
-    primitive: Primitive,
-    operand: Operand,
-    indices: Operand,
-    updates: Operand,
-    numbers: ScatterDimensionNumbers,
-    mode: Mode,
-    unique_indices: bool,
-    predicate: Value,
-) -> Any:
+    primitive: Primitive, operand: Operand, indices: Operand, updates: Operand, numbers: ScatterDimensionNumbers,
+    mode: Mode, unique_indices: bool, predicate: Value,
+) -> Any:  # fmt: skip
     """Bind a primitive of the scatter family."""
     return bind(
         primitive, operand, indices, updates, operand_of(primitive.name, predicate), dimension_numbers=numbers,
@@ -393,16 +364,9 @@ def bind_scatter(
 
 
 def scatter_add(
-    operand: Operand,
-    scatter_indices: Operand,
-    updates: Operand,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: Mode = None,
-    predicate: Value = True,
-) -> Any:
+    operand: Operand, scatter_indices: Operand, updates: Operand, dimension_numbers: ScatterDimensionNumbers, *,
+    indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None, predicate: Value = True,
+) -> Any:  # fmt: skip
     """Add windows of `updates` at computed places, in order: repeated indices add up. Options as for `gather`.
 
     operand: an array [*s]; scatter_indices: integers [*batch, k], the last axis an index vector; updates: [*batch

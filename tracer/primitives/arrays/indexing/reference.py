@@ -28,13 +28,9 @@ class Windows(NamedTuple):
 
 
 def find_windows(
-    operand: Shape,
-    indices: Any,
-    predicate: Any,
-    numbers: GatherDimensionNumbers,
-    slice_sizes: Shape,
+    operand: Shape, indices: Any, predicate: Any, numbers: GatherDimensionNumbers, slice_sizes: Shape,
     mode: GatherScatterMode,
-) -> Windows:
+) -> Windows:  # fmt: skip
     """Where the windows start, in row-major order of the index vectors. Raises the first fault in that order."""
     batch = indices.shape[:-1]
     count, mapped = shape.size(batch), list(numbers.start_index_map)
@@ -91,16 +87,9 @@ def window_index(starts: Any, moving: Sequence[int], slice_sizes: Shape) -> tupl
 
 
 def gather_reference(
-    operand: Any,
-    indices: Any,
-    predicate: Any,
-    *,
-    dimension_numbers: GatherDimensionNumbers,
-    slice_sizes: Shape,
-    mode: GatherScatterMode,
-    fill_value: Any,
-    unique_indices: bool,
-) -> Any:
+    operand: Any, indices: Any, predicate: Any, *, dimension_numbers: GatherDimensionNumbers, slice_sizes: Shape,
+    mode: GatherScatterMode, fill_value: Any, unique_indices: bool,
+) -> Any:  # fmt: skip
     """Gather by one advanced index of NumPy's."""
     numbers, rank = dimension_numbers, len(slice_sizes)
     batch, hidden = indices.shape[:-1], operand.shape[rank:]
@@ -130,15 +119,9 @@ def scatter_reference(combine: Any | None) -> Any:
     """combine: a NumPy ufunc, applied in the order of the updates; None overwrites, so that the last one wins."""
 
     def reference(
-        operand: Any,
-        indices: Any,
-        updates: Any,
-        predicate: Any,
-        *,
-        dimension_numbers: ScatterDimensionNumbers,
-        mode: GatherScatterMode,
-        unique_indices: bool,
-    ) -> Any:
+        operand: Any, indices: Any, updates: Any, predicate: Any, *, dimension_numbers: ScatterDimensionNumbers,
+        mode: GatherScatterMode, unique_indices: bool,
+    ) -> Any:  # fmt: skip
         numbers, result = dimension_numbers, np.array(operand)
         rank = len(numbers.update_window_dims) + len(numbers.inserted_window_dims) + len(numbers.operand_batching_dims)
         slice_sizes = numbers.slice_sizes(rank, updates.shape)

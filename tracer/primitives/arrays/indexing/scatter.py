@@ -41,14 +41,9 @@ def _scatter_jvp(ctx: Any, xs: Any, dxs: Any, *, mode: GatherScatterMode, **para
 
 
 def _scatter_transpose(
-    ctx: Any,
-    cts: Any,
-    xs: Any,
-    *,
-    dimension_numbers: ScatterDimensionNumbers,
-    mode: GatherScatterMode,
+    ctx: Any, cts: Any, xs: Any, *, dimension_numbers: ScatterDimensionNumbers, mode: GatherScatterMode,
     unique_indices: bool,
-) -> list[Any]:
+) -> list[Any]:  # fmt: skip
     (ct,), (operand, indices, updates, predicate), numbers = cts, xs, dimension_numbers
     doperand = dupdates = None
     if is_linear(updates):  # read before it is changed, or it would be copied
@@ -84,16 +79,9 @@ scatter_p = Primitive(
 
 
 def scatter(
-    operand: Operand,
-    scatter_indices: Operand,
-    updates: Operand,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: Mode = None,
-    predicate: Value = True,
-) -> Any:
+    operand: Operand, scatter_indices: Operand, updates: Operand, dimension_numbers: ScatterDimensionNumbers, *,
+    indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None, predicate: Value = True,
+) -> Any:  # fmt: skip
     """Overwrite windows at computed places. Where several meet, the last in row-major order stays.
 
     operand: an array [*s]; scatter_indices: integers [*batch, k], the last axis an index vector; updates: [*batch
@@ -114,13 +102,7 @@ def scatter(
 
 
 def _extreme_jvp(
-    ctx: Any,
-    xs: Any,
-    dxs: Any,
-    *,
-    dimension_numbers: ScatterDimensionNumbers,
-    mode: GatherScatterMode,
-    unique_indices: bool,
+    ctx: Any, xs: Any, dxs: Any, *, dimension_numbers: ScatterDimensionNumbers, mode: GatherScatterMode, **params: Any
 ) -> list[Any]:
     """Whatever equals the result, operand or update, shares in its tangent equally; an operand that is NaN stays it."""
     (operand, indices, updates, predicate), (dx, _, dupdates, _) = xs, dxs
@@ -164,16 +146,9 @@ scatter_min_p, scatter_max_p = (
 
 
 def scatter_min(
-    operand: Operand,
-    scatter_indices: Operand,
-    updates: Operand,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: Mode = None,
-    predicate: Value = True,
-) -> Any:
+    operand: Operand, scatter_indices: Operand, updates: Operand, dimension_numbers: ScatterDimensionNumbers, *,
+    indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None, predicate: Value = True,
+) -> Any:  # fmt: skip
     """The lesser of what is there and of the updates at computed places; NaN wins.
 
     operand: an array [*s]; scatter_indices: integers [*batch, k], the last axis an index vector; updates: [*batch
@@ -192,16 +167,9 @@ def scatter_min(
 
 
 def scatter_max(
-    operand: Operand,
-    scatter_indices: Operand,
-    updates: Operand,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: Mode = None,
-    predicate: Value = True,
-) -> Any:
+    operand: Operand, scatter_indices: Operand, updates: Operand, dimension_numbers: ScatterDimensionNumbers, *,
+    indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None, predicate: Value = True,
+) -> Any:  # fmt: skip
     """The greater of what is there and of the updates at computed places; NaN wins.
 
     operand: an array [*s]; scatter_indices: integers [*batch, k], the last axis an index vector; updates: [*batch

@@ -78,6 +78,12 @@ def _batched(ctx: Any, xs: Sequence[Any], axes: Axes, sweep: Sweep) -> tuple[Swe
     return wide, operands, [ctx.to_front(x, axis) for x, axis in zip(xs[known:], axes[known:], strict=True)]
 
 
+def _reordering(order: list[int], active: Sequence[bool]) -> tuple[list[int], list[int]]:
+    """Return `order`, the positions of operands in another primitive, and where each active one's tangent is given."""
+    positions = [i for i, on in enumerate(active) if on]
+    return order, [positions.index(i) for i in order if active[i]]
+
+
 # loop_push
 
 
@@ -134,12 +140,9 @@ def _push_jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], **params: Any) ->
 def _push_linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], **params: Any) -> Linearized:
     sweep = sweep_of(params)
     assert while_p.linearize is not None
-    operands = _push_operands(sweep, xs)
-    order = _push_operands(sweep, range(len(xs)))
+    order, given = _reordering(_push_operands(sweep, range(len(xs))), active)
     moved = tuple(active[i] for i in order)
-    linearized: Linearized = while_p.linearize(ctx, operands, moved, **_push_params(sweep))
-    positions = [i for i in range(len(xs)) if active[i]]
-    given = [positions.index(i) for i in order if active[i]]
+    linearized: Linearized = while_p.linearize(ctx, [xs[i] for i in order], moved, **_push_params(sweep))
 
     def apply(residuals: Sequence[Any], dxs: Sequence[Any]) -> Sequence[Any]:
         return linearized.apply(residuals, [dxs[i] for i in given])[sweep.carries :]
@@ -348,11 +351,8 @@ def _bend_jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], **params: Any) ->
 
 def _bend_linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], **params: Any) -> Linearized:
     sweep, wide = _sweeps_of(params)
-    order = _bend_operands(sweep, range(len(xs)))
-    moved = tuple(active[i] for i in order)
-    linearized = _pull_linearize(ctx, _bend_operands(sweep, xs), moved, **wide.params)
-    positions = [i for i in range(len(xs)) if active[i]]
-    given = [positions.index(i) for i in order if active[i]]
+    order, given = _reordering(_bend_operands(sweep, range(len(xs))), active)
+    linearized = _pull_linearize(ctx, [xs[i] for i in order], tuple(active[i] for i in order), **wide.params)
 
     def apply(residuals: Sequence[Any], dxs: Sequence[Any]) -> Sequence[Any]:
         return _halves(sweep, linearized.apply(residuals, [dxs[i] for i in given]))[1]

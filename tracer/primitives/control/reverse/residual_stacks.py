@@ -186,9 +186,15 @@ def item(stack: Operand, index: Operand) -> Array:
 
 
 def _add_at_reference(stack: Stack, index: Any, value: Any) -> Stack:
-    grown = np.zeros((max(len(stack), int(index) + 1), *stack.shape[1:]), stack.dtype)
-    grown[: len(stack)] = stack
+    grown = _grown(stack, int(index) + 1)
     grown[int(index)] += value
+    return grown
+
+
+def _grown(stack: Stack, length: int) -> Stack:
+    """Return a copy of the stack, continued with zeros to `length` at least."""
+    grown = np.zeros((max(len(stack), length), *stack.shape[1:]), stack.dtype)
+    grown[: len(stack)] = stack
     return grown
 
 
@@ -223,8 +229,7 @@ def add_at(stack: Operand, index: Operand, value: Operand) -> Array:
 
 
 def _put_reference(stack: Stack, index: Any, value: Any) -> Stack:
-    grown = np.zeros((max(len(stack), int(index) + 1), *stack.shape[1:]), stack.dtype)
-    grown[: len(stack)] = stack
+    grown = _grown(stack, int(index) + 1)
     grown[int(index)] = value
     return grown
 
@@ -259,11 +264,7 @@ def put(stack: Operand, index: Operand, value: Operand) -> Array:
 
 
 def _sum_reference(a: Stack, b: Stack) -> Stack:
-    total = np.zeros((max(len(a), len(b)), *a.shape[1:]), a.dtype)
-    total[: len(a)] = a
-    continued = np.zeros_like(total)
-    continued[: len(b)] = b
-    return total + continued
+    return _grown(a, len(b)) + _grown(b, len(a))
 
 
 def _sum_jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any]) -> list[Any]:
