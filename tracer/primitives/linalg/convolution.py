@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -149,6 +149,15 @@ def _expand(
     if has_nest(x.type, rhs.type, **alone):
         return conv(x, rhs, **alone)
     windows = sliding_windows(x, spatial, window, strides, rhs_dilation)
+    return _contract_windows(windows, rhs, groups, batch_groups, precision, preferred_element_type)
+
+
+def _contract_windows(
+    windows: Any, rhs: Any, groups: int, batch_groups: int, precision: str | None, dtype: DType
+) -> Any:
+    """Contract windows [N, C, *positions, *window] with rhs, the longer of the two last axes innermost in memory."""
+    window = rhs.type.shape[2:]
+    rank = len(window)
     batch, features, *outs = windows.shape[: 2 + rank]
     split = (groups, batch // groups, features) if batch_groups > 1 else (batch, groups, features // groups)
     lead = (0, 2, 1) if batch_groups > 1 else (1, 2, 0)  # where groups, features and batch are then
@@ -163,7 +172,7 @@ def _expand(
     else:
         patches = reshape(transpose(windows, (lead[0], *places, *within)), (groups, columns, inner))
         contracted = ((2,), (2,))
-    result = contract(weights, patches, (contracted, ((0,), (0,))), precision, preferred_element_type)
+    result = contract(weights, patches, (contracted, ((0,), (0,))), precision, dtype)
     result = reshape(result, (rhs.type.shape[0], batch // batch_groups, *outs))
     return moveaxis(result, 0, 1)
 
@@ -221,52 +230,60 @@ def _has_phases(spread: Shape, steps: Shape, rhs_dilation: Shape) -> bool:
 
 
 def _in_phases(ct: Any, sizes: Shape, weights: Any, params: dict[str, Any]) -> Any:
-    """Each residue of the places modulo the strides on its own, as features: no zero is multiplied.
+    """Convolve each residue of the positions modulo the strides on its own, as features: no zero is multiplied.
 
     With j + p = q s + r, the cotangent at j of what has `sizes` is the sum over t of ct[q - t] window[t s + r].
     """
-    rank, features = len(params["strides"]), weights.shape[0]
-    phases: list[int] = []
-    padding: list[tuple[int, int]] = []
-    starts: list[int] = []
-    for axis, (stride, (low, _)) in enumerate(zip(params["strides"], params["padding"], strict=True)):
-        n, size, width = sizes[axis], ct.type.shape[2 + axis], weights.type.shape[2 + axis]
-        if stride == 1:
-            dilation = params["rhs_dilation"][axis]
-            before = dilated(width, dilation) - low - 1
-            whole = dilated(n, params["lhs_dilation"][axis])
-            padding.append((before, whole + dilated(width, dilation) - 1 - size - before))
-            phases.append(1)
-            starts.append(0)
-            continue
-        first, last = low // stride, (low + n - 1) // stride
-        phase = min(stride, width)  # the other residues get nothing
-        terms = -(-width // phase)
-        padding.append((terms - 1 - first, last + 1 - size))
-        phases.append(phase)
-        starts.append(low - first * stride)
-        weights = pad(weights, 0, _at_end(weights.ndim, 2 + axis, terms * phase - width))
+    rank, features, strides = len(params["strides"]), weights.shape[0], params["strides"]
+    plan = [_phase(axis, ct, sizes, weights, params) for axis in range(rank)]
+    phases, starts = [p.residues for p in plan], [p.start for p in plan]
+    for axis, phase in enumerate(plan):
+        weights = pad(weights, 0, _at_end(weights.ndim, 2 + axis, phase.missing)) if phase.missing else weights
     split = [part for w, r in zip(weights.shape[2:], phases, strict=True) for part in (w // r, r)]
     weights = reshape(weights, (*weights.shape[:2], *split))
-    order = (0, *range(3, 3 + 2 * rank, 2), 1, *range(2, 2 + 2 * rank, 2))
-    weights = transpose(weights, order)
+    weights = transpose(weights, (0, *range(3, 3 + 2 * rank, 2), 1, *range(2, 2 + 2 * rank, 2)))
     weights = reshape(weights, (features * prod(phases), *weights.shape[1 + rank :]))
     result = conv(
-        ct, rev(weights, tuple(range(2, 2 + rank))), strides=params["lhs_dilation"], padding=tuple(padding),
-        lhs_dilation=(1,) * rank, rhs_dilation=params["rhs_dilation"],
+        ct, rev(weights, tuple(range(2, 2 + rank))), strides=params["lhs_dilation"],
+        padding=tuple(p.padding for p in plan), lhs_dilation=(1,) * rank, rhs_dilation=params["rhs_dilation"],
         feature_groups=params["feature_groups"] * params["batch_groups"],
         precision=params["precision"], preferred_element_type=params["preferred_element_type"],
     )  # fmt: skip
     places = result.shape[2:]
     result = reshape(result, (result.shape[0], features, *phases, *places))
     result = transpose(result, (0, 1, *(a for axis in range(rank) for a in (2 + rank + axis, 2 + axis))))
-    strides = params["strides"]
-    for axis, (stride, phase) in enumerate(zip(strides, phases, strict=True)):
-        result = pad(result, 0, _at_end(result.ndim, 3 + 2 * axis, stride - phase)) if phase < stride else result
+    for axis, (stride, r) in enumerate(zip(strides, phases, strict=True)):
+        result = pad(result, 0, _at_end(result.ndim, 3 + 2 * axis, stride - r)) if r < stride else result
     result = reshape(result, (result.shape[0], features, *(n * s for n, s in zip(places, strides, strict=True))))
     for axis, start in enumerate(starts):
         result = slice_in_dim(result, start, start + sizes[axis], axis=2 + axis)
     return result
+
+
+class _Phase(NamedTuple):
+    """One axis of a convolution by phases: how many residues get something, where the result starts in them.
+
+    padding: of the cotangent. missing: how many elements the window lacks to be whole terms of every phase.
+    """
+
+    residues: int
+    start: int
+    padding: tuple[int, int]
+    missing: int
+
+
+def _phase(axis: int, ct: Any, sizes: Shape, weights: Any, params: dict[str, Any]) -> _Phase:
+    stride, (low, _) = params["strides"][axis], params["padding"][axis]
+    n, size, width = sizes[axis], ct.type.shape[2 + axis], weights.type.shape[2 + axis]
+    if stride == 1:
+        extent = dilated(width, params["rhs_dilation"][axis])
+        before = extent - low - 1
+        whole = dilated(n, params["lhs_dilation"][axis])
+        return _Phase(1, 0, (before, whole + extent - 1 - size - before), 0)
+    first, last = low // stride, (low + n - 1) // stride
+    count = min(stride, width)  # the other residues get nothing
+    terms = -(-width // count)
+    return _Phase(count, low - first * stride, (terms - 1 - first, last + 1 - size), terms * count - width)
 
 
 def _at_end(rank: int, axis: int, count: int) -> list[tuple[int, int, int]]:

@@ -64,6 +64,10 @@ def conv_dimension_numbers(
     if dimension_numbers is None:
         axes = tuple(range(rank))
         return ConvDimensionNumbers(axes, axes, axes)
+    return _numbers_of_strings(dimension_numbers, rank)
+
+
+def _numbers_of_strings(dimension_numbers: Any, rank: int) -> ConvDimensionNumbers:
     specs = tuple(dimension_numbers) if isinstance(dimension_numbers, tuple | list) else ()
     if len(specs) != 3 or not all(isinstance(spec, str) for spec in specs):
         raise ArgumentError(
@@ -182,20 +186,7 @@ def conv_general_dilated(
                 help="give pairs, or use lax.conv_transpose",
             )
         )
-    features, batches = (
-        integer("conv", name, count)
-        for name, count in (
-            ("feature_group_count", feature_group_count), ("batch_group_count", batch_group_count)
-        )
-    )  # fmt: skip
-    if features > 1 and batches > 1:
-        raise ArgumentError(
-            message(
-                f"conv{here()}: only one of feature_group_count and batch_group_count may be above 1",
-                f"got {features} and {batches}",
-                help="vmap over one of the groupings",
-            )
-        )
+    features, batches = _group_counts(feature_group_count, batch_group_count)
     window = tuple(map(dilated, y.type.shape[2:], rhs_spread))
     result = bind(
         conv_p, x, y, strides=strides, padding=_pads(padding, x.type.shape[2:], window, strides),
@@ -205,6 +196,20 @@ def conv_general_dilated(
     )  # fmt: skip
     placed: Array = _put(result, shapes.inverse(numbers.out_spec))
     return placed
+
+
+def _group_counts(feature_group_count: int, batch_group_count: int) -> tuple[int, int]:
+    features = integer("conv", "feature_group_count", feature_group_count)
+    batches = integer("conv", "batch_group_count", batch_group_count)
+    if features > 1 and batches > 1:
+        raise ArgumentError(
+            message(
+                f"conv{here()}: only one of feature_group_count and batch_group_count may be above 1",
+                f"got {features} and {batches}",
+                help="vmap over one of the groupings",
+            )
+        )
+    return features, batches
 
 
 def _preferred(x: Operand, preferred: object) -> DType:
