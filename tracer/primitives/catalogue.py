@@ -1,4 +1,4 @@
-"""The catalogue: every primitive there is, family by family. A new one is a line in its family's tuple."""
+"""Catalogue of all primitives, family by family. A new primitive is a name in its family's tuple."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts and wholes: slice and pad, concatenate and split; each is made of another's transpose."""
+"""Slice and pad, concatenate and split. The transpose of each is made of the others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tracer.trace.trace import as_literal, bind, bind_all
 
 PaddingConfig = tuple[tuple[int, int, int], ...]
 
-_FEW = 32  # of so many elements, one is few: it is added where it belongs, not spread among zeros
+_FEW = 32  # a slice of 1/32 of the elements or less is added in place, not padded with zeros
 
 # slice
 
@@ -96,10 +96,11 @@ slice_p = Primitive(
 def slice(
     operand: Value, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
 ) -> Any:
-    """The elements from start to limit (excluded) by stride, along every axis. A copy, as every slice.
+    """Copy the elements from start to limit (excluded) by stride, along every axis.
 
-    operand: an array [*s]; start_indices, limit_indices, strides: one integer an axis, 0 <= start <= limit <= size,
-    stride > 0. Returns the same dtype, [ceil((limit - start) / stride), ...]. Raises ShapeError otherwise.
+    operand: an array [*s]; start_indices, limit_indices, strides: an integer per axis, 0 <= start <= limit <= size,
+    stride > 0. Returns the same dtype, [ceil((limit - start) / stride), ...]. Raises ShapeError if a bound does not
+    fit.
 
     >>> slice(tnp.asarray([0, 1, 2, 3, 4]), (1,), (5,), (2,))
     Array([1, 3], i64)
@@ -114,11 +115,11 @@ def slice(
 def slice_in_dim(
     operand: Value, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
 ) -> Any:
-    """One axis from start to limit (excluded) by stride, the others whole; negative indices count from the end.
+    """Slice one axis from start to limit (excluded) by stride. Negative indices count from the end.
 
     operand: an array [*s]; start_index, limit_index: None for the ends; stride: by default 1; axis: by default the
-    first. Returns the same dtype, one axis shorter. Raises ShapeError where the bounds do not fit, AxisError for an
-    axis that is not there.
+    first. Returns the same dtype and rank. Raises ShapeError if the bounds do not fit, AxisError if the axis is out of
+    range.
 
     >>> slice_in_dim(tnp.asarray([0, 1, 2, 3]), 1, -1)
     Array([1, 2], i64)
@@ -177,7 +178,7 @@ def _pad_infer(x: Type, value: Type, *, padding_config: PaddingConfig) -> Type:
 
 
 def padded_shape(sizes: Sequence[int], padding_config: PaddingConfig) -> tuple[int, ...]:
-    """The shape of a padded operand.
+    """Return the shape of a padded operand.
 
     >>> padded_shape((3,), ((1, -1, 2),))
     (7,)
@@ -246,13 +247,11 @@ pad_p = Primitive(
 
 
 def pad(operand: Value, padding_value: Value, padding_config: Sequence[Sequence[int]]) -> Any:
-    """Surround the operand: for every axis (low, high, interior), the last between neighbours.
+    """Pad the operand: for every axis (low, high, interior), the last between neighbours. Negative low and high crop.
 
-    Negative low and high take elements away. Of the operand's dtype.
-
-    operand: an array [*s]; padding_value: a number or an array [] of its dtype; padding_config: three integers an
-    axis. Returns [low + n + (n - 1) interior + high, ...]. Raises ShapeError where a size gets negative, DTypeError
-    for another dtype.
+    operand: an array [*s]; padding_value: a scalar or an array [] of its dtype; padding_config: three integers per
+    axis. Returns [low + n + (n - 1) interior + high, ...]. Raises ShapeError if a size gets negative, DTypeError if the
+    dtypes differ.
 
     >>> pad(tnp.asarray([1, 2]), 0, [(1, 0, 2)])
     Array([0, 1, 0, 0, 2], i64)
@@ -318,10 +317,10 @@ concatenate_p = Primitive(
 
 
 def concatenate(operands: Sequence[Value], dimension: int) -> Any:
-    """Arrays of one dtype, one after another along an axis.
+    """Join arrays of one dtype along an axis.
 
-    operands: arrays of equal sizes but for the axis `dimension`, whose sizes add up. Returns their dtype, [..., n1
-    + n2, ...]. Raises ShapeError or DTypeError where they differ, ArgumentError for none or for scalars.
+    operands: arrays of equal sizes except along the axis `dimension`, whose sizes add up. Returns their dtype, [..., n1
+    + n2, ...]. Raises ShapeError or DTypeError if they differ, ArgumentError for none or for scalars.
 
     >>> concatenate([tnp.asarray([1, 2]), tnp.asarray([3])], 0)
     Array([1, 2, 3], i64)
@@ -381,8 +380,8 @@ split_p = Primitive(
 def split(operand: Value, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     """Cut an axis into parts of the given sizes.
 
-    operand: an array [*s]; sizes: they add up to that of the axis; axis: by default the first. Returns a list of arrays
-    [..., size, ...]. Raises ShapeError otherwise, AxisError for an axis that is not there.
+    operand: an array [*s]; sizes: add up to the size of the axis; axis: by default the first. Returns a list of arrays
+    [..., size, ...]. Raises ShapeError if the sizes do not add up, AxisError if the axis is out of range.
 
     >>> split(tnp.asarray([1, 2, 3]), (1, 2))
     [Array([1], i64), Array([2, 3], i64)]

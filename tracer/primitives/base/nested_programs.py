@@ -1,4 +1,4 @@
-"""What the rules of primitives with nested programs share: bookkeeping of active, batched and linear operands."""
+"""Rules of nested programs: active, batched and linear operands, fixpoints over carries, effects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 
 def active_of(dxs: Sequence[Any]) -> tuple[bool, ...]:
-    """Which tangents or cotangents are not zero by construction."""
+    """Return which tangents or cotangents are not symbolic zeros."""
     return tuple(not isinstance(dx, Zero) for dx in dxs)
 
 
@@ -26,27 +26,27 @@ def nonzero(dxs: Sequence[Any]) -> list[Any]:
 
 
 def spread(values: Sequence[Any], active: Sequence[bool], types: Sequence[Type]) -> list[Any]:
-    """Put values at the active positions, and zero tangents at the others."""
+    """Put `values` at the active positions and symbolic zeros of `types` at the others."""
     given = iter(values)
     return [next(given) if on else Zero(tangent_type(type)) for on, type in zip(active, types, strict=True)]
 
 
 def pick(values: Sequence[Any], chosen: Sequence[bool]) -> list[Any]:
-    """The values at the chosen positions."""
+    """Return the values at the chosen positions."""
     return [value for value, on in zip(values, chosen, strict=True) if on]
 
 
 def either(*flags: Sequence[bool]) -> tuple[bool, ...]:
-    """Position by position: whether any of the sequences says so."""
+    """Return the elementwise `or` of several sequences of flags."""
     return tuple(any(column) for column in zip(*flags, strict=True))
 
 
 def fixpoint(
     flags: tuple[bool, ...], step: Callable[[tuple[bool, ...]], tuple[R, Sequence[bool]]]
 ) -> tuple[R, tuple[bool, ...]]:
-    """Grow `flags` until `step(flags) -> (result, flags)` sets no more of them; return the last result and the flags.
+    """Grow `flags` until `step(flags) -> (result, flags)` sets no more; return the last result and the flags.
 
-    For the carries of a loop: one moves if its entry value does, or if the body makes it move.
+    Used for the carries of loops: a carry moves if its entry value does, or if the body makes it move.
     """
     while True:
         result, found = step(flags)
@@ -57,7 +57,7 @@ def fixpoint(
 
 
 def move_to_front(ctx: Any, xs: Sequence[Operand], axes: Axes) -> list[Operand]:
-    """Batched operands with their batch axis first; the others as they are."""
+    """Move the batch axis of every batched operand to the front. Unbatched operands stay as they are."""
     return [x if axis is None else ctx.to_front(x, axis) for x, axis in zip(xs, axes, strict=True)]
 
 
@@ -70,9 +70,9 @@ def front_axes(batched: Sequence[bool]) -> list[int | None]:
 
 
 def reached_results(equation: Equation, flags: Sequence[bool]) -> list[bool]:
-    """Which results depend on the flagged operands: all of them, but of what holds programs those that these say.
+    """Return which results of an equation depend on the flagged operands.
 
-    Where each result is one operand's, it depends on that.
+    An equation without nested programs counts as all or nothing, unless each result is one operand's.
     """
     params = equation.params
     if Effect.IO in equation.effects:
@@ -106,7 +106,7 @@ def reached_results(equation: Equation, flags: Sequence[bool]) -> list[bool]:
 
 @remembered
 def reached_outputs(program: Program, flags: tuple[bool, ...]) -> tuple[bool, ...]:
-    """Which outputs depend on the flagged inputs."""
+    """Return which outputs of a program depend on the flagged inputs."""
     found = {v for v, on in zip(program.inputs, flags, strict=True) if on}
     for equation in program.equations:
         inner = [isinstance(atom, Var) and atom in found for atom in equation.inputs]
@@ -116,7 +116,10 @@ def reached_outputs(program: Program, flags: tuple[bool, ...]) -> tuple[bool, ..
 
 
 def summed_operands(ctx: Any, xs: Sequence[Any]) -> tuple[tuple[bool, ...], list[Any], tuple[bool, ...]]:
-    """Return which operands are linear, the sums that already reach some of these, and which of the linear ones."""
+    """Return which operands are linear, the sums that some of these already have, and which linear operands have one.
+
+    The rule's own cotangents of these operands must contain the sums.
+    """
     linear = tuple(map(is_linear, xs))
     sums = [ctx.claim(i) if on and x.type.shape else None for i, (x, on) in enumerate(zip(xs, linear, strict=True))]
     summed = tuple(s is not None for s, on in zip(sums, linear, strict=True) if on)
@@ -126,9 +129,9 @@ def summed_operands(ctx: Any, xs: Sequence[Any]) -> tuple[tuple[bool, ...], list
 def linear_carries(
     body: Program, before: Sequence[bool], carries: Sequence[bool], after: Sequence[bool] = ()
 ) -> tuple[bool, ...]:
-    """Which carries of a linear body are linear: those that enter so, and those that the body makes so.
+    """Return which carries of a linear body are linear: on entry, or because the body makes them so.
 
-    The latter enter with a value that does not depend on what is transposed: the zero tangent of their entry value.
+    A carry of the second sort enters as the zero tangent of its entry value.
     """
     return fixpoint(
         tuple(carries), lambda linear: (None, reached_outputs(body, (*before, *linear, *after))[: len(linear)])
@@ -136,7 +139,7 @@ def linear_carries(
 
 
 def effects_of(*names: str) -> Callable[[Mapping[str, Any]], frozenset[Effect]]:
-    """Make the `effects` rule of a primitive whose parameters of these names are programs, or tuples of programs."""
+    """Make the `effects` rule of a primitive. names: parameters that are programs, or tuples of programs."""
 
     def effects(params: Mapping[str, Any]) -> frozenset[Effect]:
         values = [params[name] for name in names]
@@ -149,7 +152,7 @@ def effects_of(*names: str) -> Callable[[Mapping[str, Any]], frozenset[Effect]]:
 def transpose_nested(
     ctx: Any, cts: Sequence[Any], xs: Sequence[Any], program: Program, run: Callable[..., Sequence[Any]]
 ) -> list[Any]:
-    """Transpose a primitive that runs `program` once; `run(transposed, operands)` binds the transposed one."""
+    """Transpose a primitive that runs `program` once. `run(transposed, operands)` binds the transposed program."""
     linear, sums, summed = summed_operands(ctx, xs)
     derived = ctx.transform(program, linear, active_of(cts), False, summed)
     known = [x for x in xs if not is_linear(x)]

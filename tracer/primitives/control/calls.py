@@ -42,7 +42,7 @@ def _linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], *, program
 
 
 def transpose_call(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], *, program: Program, inline: bool) -> list[Any]:
-    """A call of the transposed program."""
+    """Bind a call of the transposed program."""
     return transpose_nested(ctx, cts, xs, program, lambda derived, operands: call(derived, *operands, inline=inline))
 
 

@@ -1,6 +1,6 @@
 """Collectives that move values between the lanes of a named batch axis: ppermute, all_to_all.
 
-Batching by that axis turns a permutation into slices put together anew, and an exchange into a transposition.
+Batching by that axis turns a permutation into a concatenation of slices, and an exchange into a transposition.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _permute_batch(
 
 
 def _runs(sources: Sequence[int]) -> list[tuple[int, int]]:
-    """Lanes that come from neighbours, in order, as (first source, count); -1 for lanes that get zeros."""
+    """Return runs of lanes that come from consecutive lanes, as (first source, count); -1 for lanes that get zeros."""
     runs: list[tuple[int, int]] = []
     for source in sources:
         if runs:

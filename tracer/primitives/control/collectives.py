@@ -1,6 +1,6 @@
-"""Collectives: operations across the lanes of a named batch axis; `tracer.lax.collectives` has their public twins.
+"""Collectives: operations across the lanes of a named batch axis. `tracer.lax.collectives` has the public functions.
 
-Batching by that axis turns them into ordinary reductions; batching by another leaves them as they are.
+Batching by that axis turns them into ordinary reductions. Batching by another axis keeps them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LAWS = {"all": "it stands in programs until vmap batches them by its axis, and 
 
 
 def size_of_axis(operation: str, name: object) -> int:
-    """The size of a named batch axis. Raises ArgumentError outside of it."""
+    """Return the size of a named batch axis. Raises ArgumentError outside of it."""
     size = state.axes.get(name)
     if size is None:
         known = ", ".join(map(repr, state.axes)) or "none"
@@ -42,7 +42,7 @@ def size_of_axis(operation: str, name: object) -> int:
 
 
 def _across(name: str, reduce: Callable[..., Any], unbatched: Callable[[Any, int], Any]) -> Rule:
-    """The batch rule of a reduction: over the batch axis if it is the named one, lane by lane if not."""
+    """Make the batch rule of a reduction: over the batch axis if it is the named one, else lane by lane."""
 
     def batch(ctx: Any, xs: Sequence[Any], axes: Sequence[int | None], *, axis_name: object) -> Batched:
         (x,), (axis,) = xs, axes
@@ -94,7 +94,7 @@ def _gather_batch(
 
 
 def _gather_transpose(ctx: Any, cts: Any, xs: Any, *, axis_name: object, axis_size: int, axis: int) -> list[Any]:
-    """Each lane's own slice of the sum of all cotangents."""
+    """Return each lane's own slice of the sum of all cotangents."""
     total = bind(psum_p, cts[0], axis_name=axis_name)
     starts = [
         bind(axis_index_p, axis_name=axis_name) if d == axis else as_literal(0, dtypes.I64) for d in range(total.ndim)

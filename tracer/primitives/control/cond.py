@@ -1,7 +1,7 @@
 """`cond`: one of several programs, chosen at run time by an index.
 
-The derivative and the transpose of a `cond` are `cond`s. Batching keeps it one where the index is the same for
-every lane; else all branches run, each guarded by the mask of its lanes, and their results are selected.
+The derivative and the transpose of a `cond` are `cond`s. So is its batch if all lanes share the index. Else all
+branches run, each guarded by the mask of its lanes, and their results are selected.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _infer(index: Type, *operands: Type, branches: Branches) -> tuple[Type, ...]
 
 
 def _strongest(types: Sequence[Type]) -> Type:
-    """Of types that are equal up to weakness, one that is not weak, if there is one."""
+    """Return, of types that are equal up to weakness, one that is not weak, if there is one."""
     return next((t for t in types if not (isinstance(t, ArrayType) and t.weak)), types[0])
 
 
@@ -83,7 +83,7 @@ def _jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], *, branches: Branches)
 
 
 def _linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], *, branches: Branches) -> Linearized:
-    """Every branch returns the residuals of all, its own filled in; residuals of equal types share a slot."""
+    """Linearise every branch. Each returns the residuals of all, its own filled in. Equal types share a slot."""
     index, operands = xs[0], xs[1:]
     reached = either(*(ctx.transform(branch, active[1:], nested=True).active_outputs for branch in branches))
     splits = [ctx.transform(branch, active[1:], reached, nested=True) for branch in branches]
@@ -103,14 +103,17 @@ def _linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], *, branche
 
 
 def _place_residuals(split: LinearizedProgram, slots: list[Type]) -> list[tuple[str, int, Any]]:
-    """For each residual of a branch ("input", i, None), or ("slot", n, the atom that fills it). Adds slots at need."""
+    """Return for each residual of a branch ("input", i, None), or ("slot", n, the atom that fills it).
+
+    Appends missing slots to `slots`.
+    """
     taken: set[int] = set()
     places: list[tuple[str, int, Any]] = []
-    for kind, position in split.sources:
-        if kind == "input":
+    for role, position in split.sources:
+        if role == "input":
             places.append(("input", position, None))
             continue
-        atom = split.forward.outputs[position if kind == "output" else len(split.active_outputs) + position]
+        atom = split.forward.outputs[position if role == "output" else len(split.active_outputs) + position]
         slot = next((n for n, type in enumerate(slots) if type == atom.type and n not in taken), len(slots))
         if slot == len(slots):
             slots.append(atom.type)
@@ -122,7 +125,7 @@ def _place_residuals(split: LinearizedProgram, slots: list[Type]) -> list[tuple[
 def _forward_branch(
     split: LinearizedProgram, places: Sequence[tuple[str, int, Any]], slots: Sequence[Type], count: int
 ) -> Program:
-    """The branch returning (outputs..., every slot), with zeros in the slots that only other branches use."""
+    """Return the branch with results (outputs..., every slot), zeros in the slots that only other branches use."""
     forward = split.forward
     mine = {n: atom for kind, n, atom in places if kind == "slot"}
     trimmed = Program(forward.inputs, forward.equations, (*forward.outputs[:count], *mine.values()), forward.name)
@@ -138,7 +141,7 @@ def _forward_branch(
 def _linear_branch(
     split: LinearizedProgram, places: Sequence[tuple[str, int, Any]], known_types: Sequence[Type], slots: int
 ) -> Program:
-    """The branch's linear program on (every slot..., operands..., tangents...)."""
+    """Return the branch's linear program on (every slot..., operands..., tangents...)."""
     linear = split.linear
     tangent_types = linear.input_types[len(split.sources) :]
 
@@ -169,7 +172,7 @@ def _batch(ctx: Any, xs: Sequence[Any], axes: Axes, *, branches: Branches) -> An
 def _batch_select(
     ctx: Any, index: Array, operands: Sequence[Operand], batched: tuple[bool, ...], branches: Branches
 ) -> Any:
-    """Every branch runs for all lanes, guarded by the mask of its own, and each lane selects its branch's results."""
+    """Run every branch for all lanes, guarded by the mask of its own, and select each lane's results."""
     index = clamp(0, index, len(branches) - 1)
     shared = shared_scalars(operands, batched)
     operands = [ctx.to_front(x, None) if new else x for x, new in zip(operands, shared, strict=True)]
@@ -188,7 +191,7 @@ def _batch_select(
 
 
 def _select_lanes(mask: Array, chosen: Any, other: Any) -> Any:
-    """Lane by lane, along axis 0."""
+    """Select lane by lane, along axis 0."""
     return select(broadcast_in_dim(mask, chosen.shape, (0,)), chosen, other)
 
 
@@ -200,7 +203,7 @@ cond_p = Primitive(
 
 
 def cond_branches(index: Operand, branches: Branches, *operands: Operand) -> list[Array]:
-    """Run branches[index], the index clamped to the branches there are. All take the operands, and agree in types."""
+    """Run branches[index], with the index clamped. All branches take the operands, and return equal types."""
     return bind_all(cond_p, (index, *operands), {"branches": branches})
 
 

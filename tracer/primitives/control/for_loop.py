@@ -1,10 +1,10 @@
-"""`for_loop`: a body repeated a number of times that is known at run time; and the derivative of loops in reverse.
+"""`for_loop`: a body repeated a number of times that is known at run time; and the reverse derivative of loops.
 
-Operands are (count, constants, carries); the body maps (step, constants, carries) to carries. A loop whose trip count
-is known only at run time keeps the residuals of its steps on stacks (`stacks`); its linear part is then a `for_loop`
-of as many steps, which reads them, and the transpose of that runs the steps backwards.
+Operands are (count, constants, carries). The body maps (step, constants, carries) to carries. A loop whose trip count
+is known only at run time keeps the residuals of its steps on stacks (`residual_stacks`). Its linear part is a
+`for_loop` of as many steps, which reads them; the transpose of that runs the steps backwards.
 
-Where residuals must have a fixed size (inside other loops, branches, and compiled calls) the linear part repeats the
+Where residuals must have a fixed size (inside other loops, branches, and compiled calls), the linear part reruns the
 loop instead: its residuals are the loop's own operands, and the stacks live only while it runs.
 """
 
@@ -60,7 +60,7 @@ class _Parts(NamedTuple):
 
 
 def _split(values: Sequence[Any], consts: int) -> _Parts:
-    """Operands after the count, by role."""
+    """Return operands after the count, by role."""
     return _Parts(tuple(values[1 : 1 + consts]), tuple(values[1 + consts :]))
 
 
@@ -87,7 +87,7 @@ def _reference(count: Any, *values: Any, body: Program, consts: int, reverse: bo
 
 
 def _moving(ctx: Any, body: Program, consts: Sequence[bool], carry: tuple[bool, ...], **options: Any) -> Any:
-    """The transformed body and which carries move: those whose entry value does, and those that the body moves."""
+    """Return the transformed body and which carries move, on entry or by the body."""
 
     def step(flags: tuple[bool, ...]) -> tuple[Any, Sequence[bool]]:
         derived = ctx.transform(body, (False, *consts, *flags), flags, **options)
@@ -118,15 +118,15 @@ def _jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], *, body: Program, cons
 
 
 class LoopSplit(NamedTuple):
-    """A body split for reverse mode: what is pushed every step, and where each residual is found again."""
+    """Loop body split for reverse mode: the atoms pushed at every step, and the location of each residual."""
 
     split: LinearizedProgram  # of the body
     pushed: tuple[Atom, ...]
-    places: tuple[tuple[str, int], ...]  # ("step", 0), ("const", i) or ("stack", i), for each residual
+    places: tuple[tuple[str, int], ...]  # per residual: ("step", 0), ("const", i) or ("stack", i)
 
 
 def split_body(split: LinearizedProgram, consts: int, *, counted: bool) -> LoopSplit:
-    """Constants need no keeping; other residuals are pushed, equal ones once.
+    """Choose what a split body pushes. Constants need no keeping; other residuals are pushed, equal ones once.
 
     counted: whether the body's first input is the step.
     """
@@ -144,9 +144,9 @@ def split_body(split: LinearizedProgram, consts: int, *, counted: bool) -> LoopS
 
 
 def pushing_body(parts: LoopSplit, *, backwards: bool = False) -> Program:
-    """The forward body with stacks as more carries at the end, where it leaves the residuals of every step.
+    """Return the forward body with stacks as more carries at the end, where every step leaves its residuals.
 
-    backwards: the body is of a counted loop that starts with its last step, so that the step says where to put them.
+    backwards: for a counted loop that starts with its last step, so that the step is the stack index to write.
     """
     forward, count = parts.split.forward, len(parts.split.active_outputs)
     kept = Program(forward.inputs, forward.equations, (*forward.outputs[:count], *parts.pushed), forward.name)
@@ -170,7 +170,7 @@ def linear_loop(
     parts: LoopSplit, consts: Sequence[Any], stacks: Sequence[Any], count: Any, dxs: Sequence[Any], carries: int,
     reverse: bool,
 ) -> list[Any]:  # fmt: skip
-    """The linear part: `count` steps on tangents of (constants..., carries...), reading the stacks."""
+    """Run the linear part: `count` steps on tangents of (constants..., carries...), reading the stacks."""
     linear = parts.split.linear
     tangent_types = linear.input_types[len(parts.places) :]
     first, second = len(consts), len(consts) + len(stacks)
@@ -191,7 +191,7 @@ def linear_loop(
 def repeated(
     xs: Sequence[Any], active: Sequence[bool], outputs: Sequence[Any], again: Callable[[Sequence[Any]], Linearized]
 ) -> Linearized:
-    """A linearisation whose residuals are the operands: its linear part runs the loop again."""
+    """Return a linearisation whose residuals are the operands: its linear part runs the loop `again`."""
     xs_types = [x.type for x in xs]
     moving = [tangent_type(t) for t, on in zip(xs_types, active, strict=True) if on]
     reached: list[bool] = []
@@ -248,7 +248,7 @@ def _stacked(
 def _transpose(
     ctx: Any, cts: Sequence[Any], xs: Sequence[Any], *, body: Program, consts: int, reverse: bool
 ) -> list[Any]:
-    """The steps backwards: carries the cotangents of the linear constants and of the carries."""
+    """Run the steps backwards. Carries are the cotangents of the linear constants and of the carries."""
     given = tuple(map(is_linear, xs))
     constants, entering = _split(given, consts)
     carries = linear_carries(body, (False, *constants), entering)
@@ -291,7 +291,7 @@ def _batch_lanes(
     ctx: Any, counts: Any, consts: Sequence[Any], entry: Sequence[Any], in_consts: tuple[bool, ...], body: Program,
     reverse: bool,
 ) -> list[Any]:  # fmt: skip
-    """As many steps as the longest lane takes; the others stand still beyond theirs."""
+    """Take as many steps as the longest lane. Finished lanes stay unchanged."""
     guarded = wants_guard(body)
     inner = guarded_program(body) if guarded else body
     flags = ((True,) if guarded else ()) + (False, *in_consts) + (True,) * len(entry)
@@ -314,7 +314,7 @@ def _batch_lanes(
 
 
 def _reads_first(program: Program) -> tuple[Program, Program]:
-    """What a body reads from the stacks that it is given, as a program; and the rest, with that as more inputs."""
+    """Split a body into the reads of its stacks, as a program, and the rest, with the values read as more inputs."""
     given = set(program.inputs)
     first = tuple(e for e in program.equations if e.primitive is item_p and given.issuperset(e.inputs))
     read = tuple(variable for equation in first for variable in equation.outputs)
@@ -325,14 +325,14 @@ def _reads_first(program: Program) -> tuple[Program, Program]:
 
 
 def where_live(live: Any, new: Any, old: Any) -> Any:
-    """Lane by lane the new value where the lane lives; stacks grow for all, for nobody reads beyond its own steps."""
+    """Select the new value where the lane lives. Stacks grow for all lanes: none is read beyond its own steps."""
     if new is old or isinstance(new.type, StackType):
         return new
     return select(broadcast_in_dim(live, new.shape, (0,)), new, old)
 
 
 def batched_function(ctx: Any, program: Program, batched: tuple[bool, ...]) -> Callable[[Any, Sequence[Any]], Any]:
-    """The program on batches, as a function of the mask of live lanes and its operands. Every output is batched."""
+    """Return a function (mask of live lanes, operands) that runs the program on batches. Every output is batched."""
     guarded = wants_guard(program)
     if guarded:
         program, batched = guarded_program(program), (True, *batched)

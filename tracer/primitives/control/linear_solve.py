@@ -1,7 +1,7 @@
-"""`linear_solve`: the solution of a linear equation given by functions, as a user's function finds it.
+"""`linear_solve`: the solution of a linear equation given by functions, found by a user's function.
 
-Four programs: `matvec` the linear map, `solve` what finds x with matvec(x) = b, `vecmat` and `transpose_solve` the same
-of the transposed map. The solution is differentiated by what it satisfies, never through `solve`:
+It holds four programs: `matvec` is the linear map, `solve` finds x with matvec(x) = b. `vecmat` and `transpose_solve`
+are their counterparts for the transposed map. The solution is differentiated implicitly, never through `solve`:
 
     dx = solve(db - dmatvec(x))          and, transposed,  ct_b = transpose_solve(ct_x)
 """
@@ -36,7 +36,7 @@ _PROGRAMS = ("matvec", "solve", "vecmat", "transpose_solve")
 
 
 def _split(values: Sequence[Any], counts: Sequence[int]) -> list[list[Any]]:
-    """What each program closes over, in the order of `_PROGRAMS`, and what stands on the right."""
+    """Return the captured values of each program, in the order of `_PROGRAMS`, and the right-hand side."""
     ends = [0, *accumulate(counts), len(values)]
     return [list(values[start:stop]) for start, stop in pairwise(ends)]
 
@@ -73,14 +73,14 @@ def _jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], **params: Any) -> list
 
 
 def _less(ctx: Any, x: Any, y: Any) -> Any:
-    """The difference of two tangents."""
+    """Subtract two tangents."""
     if isinstance(y, Zero):
         return x
     return neg(y) if isinstance(x, Zero) else ctx.add(x, neg(y))
 
 
 def _transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], **params: Any) -> list[Any]:
-    """The transposed equation, whose transpose is this one."""
+    """Solve the transposed equation, whose transpose is this one. Raises NoRuleError without `transpose_solve`."""
     if params["transpose_solve"] is None:
         raise NoRuleError(
             message(
@@ -99,7 +99,7 @@ def _transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], **params: Any) -
 
 
 def _batch(ctx: Any, xs: Sequence[Any], axes: Axes, **params: Any) -> Any:
-    """The batch of all equations is one of batches: whatever stands on the right is batched."""
+    """Batch all equations as one of batches. Every right-hand side is batched."""
     count = sum(params["counts"])
     new = dict(params)
     for name, of_captured in zip(_PROGRAMS, _split(axes, params["counts"]), strict=False):

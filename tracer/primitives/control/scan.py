@@ -1,8 +1,8 @@
 """`scan`: a body repeated along the leading axis of arrays, with carries and stacked outputs.
 
-Operands are (constants, carries, xs); the body maps (constants, carries, slices of xs) to (carries, slices of ys).
-Its linear part is a scan, and the transpose of that is a scan in the other direction; residuals are stacked unless
-they do not change from step to step.
+Operands are (constants, carries, xs). The body maps (constants, carries, slices of xs) to (carries, slices of ys). Its
+linear part is a scan, and the transpose of that is a scan in the other direction. Residuals are stacked unless they are
+the same at every step.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _reference(
 
 
 def _active_fixpoint(ctx: Any, body: Program, parts: Parts, **options: Any) -> tuple[Any, tuple[bool, ...]]:
-    """The transformed body and which carries move: those whose entry value does, and those that the body moves."""
+    """Return the transformed body and which carries move, on entry or by the body."""
     active = parts.carry
     ys = len(body.outputs) - len(active)
 
@@ -165,13 +165,13 @@ def _linearize(
     return Linearized(results[:total], residuals, apply)
 
 
-Place = tuple[str, int, int]  # where the value is after the forward scan, its index there, the residual's number
+Place = tuple[str, int, int]  # location of the value after the forward scan, its index there, the residual's number
 
 
 def _place_residuals(
     split: LinearizedProgram, body: Program, consts: int, carries: int
 ) -> tuple[list[Place], list[Place], list[Atom]]:
-    """Residuals that never change, residuals of each step, and what the forward body must return for them."""
+    """Return residuals that never change, residuals of each step, and the atoms the forward body must return."""
     fixed: list[Place] = []
     stacked: list[Place] = []
     extra: list[Atom] = []
@@ -213,7 +213,7 @@ def _transpose(
     ctx: Any, cts: Sequence[Any], xs: Sequence[Any], *, body: Program, consts: int, carries: int, reverse: bool,
     **params: Any,
 ) -> list[Any]:  # fmt: skip
-    """A scan the other way: it carries the cotangents of the constants and carries, and yields those of the xs."""
+    """Scan the other way: carry the cotangents of the constants and carries, and yield those of the xs."""
     given = split_parts(tuple(map(is_linear, xs)), consts, carries)
     flags = given._replace(carry=linear_carries(body, given.consts, given.carry, given.xs))
     if not all(flags.carry):
@@ -240,7 +240,7 @@ def _transpose(
 
 
 def _at(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
-    """The values where the flags are set, None elsewhere."""
+    """Return the values where the flags are set, None elsewhere."""
     given = iter(values)
     return [next(given) if on else None for on in flags]
 
@@ -248,7 +248,7 @@ def _at(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
 def _transpose_beside_known(
     ctx: Any, cts: Sequence[Any], xs: Sequence[Any], flags: Parts, *, body: Program, consts: int, **params: Any
 ) -> list[Any]:
-    """The same where some carries depend on nothing linear, as counters do: they run first, and come as xs."""
+    """Transpose a scan with carries that depend on nothing linear, such as counters: they run first, and come as xs."""
     carries = len(flags.carry)
     known = [not on for on in flags.carry]
     inputs, outputs = split_parts(body.inputs, consts, carries), body.outputs
@@ -312,9 +312,9 @@ def scan_program(
     body: Program, consts: Sequence[Operand], carry: Sequence[Operand], xs: Sequence[Operand], *, length: int,
     reverse: bool = False, unroll: int = 1,
 ) -> list[Array]:  # fmt: skip
-    """Run body(*consts, *carry, *slices) along axis 0 of xs; returns the last carries and the stacked ys.
+    """Run body(*consts, *carry, *slices) along axis 0 of xs. Returns the last carries and the stacked ys.
 
-    unroll: how many steps a round of the compiled loop takes.
+    unroll: the number of steps per iteration of the compiled loop.
     """
     params = {"body": body, "length": length, "reverse": reverse, "consts": len(consts), "carries": len(carry)}
     if unroll > 1:

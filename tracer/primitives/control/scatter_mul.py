@@ -1,4 +1,4 @@
-"""scatter_mul: multiply windows at computed indices. Its derivative multiplies each window's other factors by scans."""
+"""scatter_mul: multiply windows at computed indices. Its derivative takes products of the other factors, by scans."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def _scatter_mul_jvp(
 def _products_of_others(
     operand: Any, indices: Any, updates: Any, predicate: Any, numbers: ScatterDimensionNumbers, mode: GatherScatterMode
 ) -> Any:
-    """For each update, the product of the others that go to the same place."""
+    """Return, for each update, the product of the other updates that go to its element."""
     sizes, count = operand.type.shape, shape.size(operand.type.shape)
     numbered = reshape(add(iota(dtypes.I64, count), 1), sizes)
-    places = gather_back(numbered, operand, indices, updates, predicate, numbers, mode)  # 0: nowhere
+    places = gather_back(numbered, operand, indices, updates, predicate, numbers, mode)  # 0: dropped
     written = select(eq(places, 0), full_like(updates, 1), updates)
     flat = (shape.size(places.shape),)
     return reshape(products_of_others(reshape(written, flat), reshape(places, flat)), places.shape)
@@ -92,10 +92,10 @@ _ELEMENTS = ScatterDimensionNumbers((), (0,), (0,))
 
 
 def products_of_others(x: Any, places: Any) -> Any:
-    """For every element of x [n], the product of the others with the same of the places, integers [n].
+    """Return, for each element of x [n], the product of the others that have its place. places: integers [n].
 
-    Those before it times those behind it, each found in one pass over the elements in order of place. Nothing is
-    divided, so zeros are right to every order.
+    It is the product of those before times that of those behind, each by one pass in order of place. Nothing is
+    divided, so zeros are exact to every order.
     """
     n = x.shape[0]
     if n < 2:
@@ -111,7 +111,7 @@ def products_of_others(x: Any, places: Any) -> Any:
 
 
 def _products_so_far(factors: Any, goes_on: Any, *, reverse: bool) -> Any:
-    """The product of the factors met before each one since the last that does not go on."""
+    """Return the product of the factors before each one, restarted where `goes_on` is false."""
     row = slice_type(factors.type)
 
     def step(inputs: list[Any]) -> list[Any]:
@@ -138,13 +138,10 @@ def scatter_mul(
     operand: Operand, scatter_indices: Operand, updates: Operand, dimension_numbers: ScatterDimensionNumbers, *,
     indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None, predicate: Value = True,
 ) -> Any:  # fmt: skip
-    """Multiply by windows of `updates` at computed places; repeated indices multiply up.
+    """Multiply by windows of `updates` at computed indices. Repeated indices accumulate; derivatives do not divide.
 
-    operand: an array [*s]; scatter_indices: integers [*batch, k], the last axis an index vector; updates: [*batch
-    and window axes] of the operand's dtype, as `dimension_numbers` place them. mode: what an index out of bounds
-    means, by default OutOfBoundsError. unique_indices: no two windows meet; the other options are hints. Returns
-    the operand's type, [*s]. Derivatives divide by nothing. Raises ShapeError or DTypeError where the updates do
-    not fit.
+    operand: [*s]; scatter_indices, updates, dimension_numbers, mode, predicate, unique_indices, indices_are_sorted: as
+    for `scatter_add`. Returns the operand's type, [*s]. Raises as `scatter_add`.
 
     >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
     >>> scatter_mul(tnp.asarray([1, 2, 3]), tnp.asarray([[2], [2]]), tnp.asarray([5, 6]), numbers)

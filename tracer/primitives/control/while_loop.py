@@ -1,7 +1,7 @@
 """`while_loop`: a body repeated while a condition holds.
 
 Operands are (constants of the condition, constants of the body, carries). Forward derivatives carry tangents along.
-Batching keeps a scalar condition where lanes agree; else lanes that are done are frozen until all are.
+Batching keeps a scalar condition if lanes agree. Else finished lanes are frozen until all are finished.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _jvp(
 
 
 def _linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], *, memory: int = 0, **params: Any) -> Linearized:
-    """The loop counts its steps and keeps their residuals on stacks, which its linear part, a `for_loop`, reads."""
+    """Count the loop's steps and keep their residuals on stacks, which its linear part, a `for_loop`, reads."""
     if memory and _may_run_again(xs, params["cond"], params["body"]):
         return _repeatable(ctx, xs, active, memory, **params)
     if ctx.nested:
@@ -146,7 +146,7 @@ def _linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], *, memory:
 
 
 def _may_run_again(xs: Sequence[Any], cond: Program, body: Program) -> bool:
-    """Whether a loop can be repeated from checkpoints: it holds no stacks, and nobody outside sees it run."""
+    """Return whether a loop can be rerun from checkpoints: it holds no stacks, and has no input or output."""
     stacks = any(isinstance(x.type, StackType) for x in xs)
     return not stacks and Effect.IO not in cond.effects | body.effects
 
@@ -155,7 +155,7 @@ def _repeatable(
     ctx: Any, xs: Sequence[Any], active: Sequence[bool], memory: int, *, cond: Program, body: Program, cond_consts: int,
     body_consts: int,
 ) -> Linearized:  # fmt: skip
-    """The linear part runs the loop again, from what entered it; its transpose does so in bounded memory."""
+    """Linearise in bounded memory: the linear part reruns the loop from its operands, as does its transpose."""
     from tracer.primitives.control.reverse.bounded_reverse import loop_push_p  # noqa: PLC0415  # a cycle of two: loops of sweeps, sweeps of loops
 
     flags = _split(active, cond_consts, body_consts)
@@ -178,7 +178,7 @@ def _repeatable(
 
 
 def _split_moving(ctx: Any, body: Program, flags: _Parts) -> tuple[Any, tuple[bool, ...]]:
-    """The body split for reverse mode, and which carries move."""
+    """Return the body split for reverse mode, and which carries move."""
 
     def step(moving: tuple[bool, ...]) -> tuple[Any, Sequence[bool]]:
         split = ctx.transform(body, (*flags.body_consts, *moving), moving, nested=True)
@@ -218,7 +218,7 @@ def _stacked(
 
 
 def _counting(body: Program) -> Program:
-    """The body with a step counter as its last carry."""
+    """Return the body with a step counter as its last carry."""
 
     def run(inputs: list[Array]) -> list[Operand]:
         return [*evaluate(body, inputs[:-1]), add(inputs[-1], 1)]
@@ -229,7 +229,7 @@ def _counting(body: Program) -> Program:
 def _transpose(
     ctx: Any, cts: Sequence[Any], xs: Sequence[Any], *, cond: Program, body: Program, cond_consts: int, **params: Any
 ) -> list[Any]:
-    """That of as many linear steps as the loop takes without what is linear, which its condition must not read."""
+    """Transpose as many linear steps as the loop takes. Raises NoRuleError if its condition reads linear values."""
     given = _split([is_linear(x) for x in xs], cond_consts, params["body_consts"])
     carry = linear_carries(body, given.body_consts, given.carry)
     if any(reached_outputs(cond, (*given.cond_consts, *carry))):
@@ -278,7 +278,7 @@ def _batch_lanes(
     ctx: Any, cond: Program, body: Program, parts: _Parts, in_cond: tuple[bool, ...], in_body: tuple[bool, ...],
     limit: Mapping[str, int],
 ) -> list[Any]:  # fmt: skip
-    """A mask of live lanes joins the carries; the loop runs while any lane lives."""
+    """Run the loop while any lane lives, with the mask of live lanes among the carries."""
     lanes = (True,) * len(parts.carry)
     parts, in_body = _spread_scalars(ctx, parts, in_body)
     step = batched_function(ctx, body, in_body + lanes)
@@ -303,7 +303,7 @@ def _batch_lanes(
 
 
 def _more_lanes(mask: int, body: Program, parts: _Parts, limit: Mapping[str, int]) -> list[Any]:
-    """A batch of loops whose lanes stop on their own: their lanes together, while any of them lives."""
+    """Batch a divergent loop: it runs on more lanes, while any of them lives."""
     axes = tuple(range(len(parts.carry[mask].type.shape)))
     types = [x.type for x in parts.carry]
     cond = stage(lambda inputs: [reduce_or(inputs[mask], axes)], types, name=body.name).program
@@ -312,7 +312,7 @@ def _more_lanes(mask: int, body: Program, parts: _Parts, limit: Mapping[str, int
 
 
 def _spread_scalars(ctx: Any, parts: _Parts, in_body: tuple[bool, ...]) -> tuple[_Parts, tuple[bool, ...]]:
-    """Scalars that all lanes share get a copy for each, so that finished lanes drop out of their gradients."""
+    """Copy scalars that all lanes share for each lane, so that finished lanes drop out of their gradients."""
     shared = shared_scalars(parts.body_consts, in_body)
     consts = [ctx.to_front(x, None) if new else x for x, new in zip(parts.body_consts, shared, strict=True)]
     return parts._replace(body_consts=consts), either(in_body, shared)
@@ -332,7 +332,7 @@ def while_program(
 ) -> list[Array]:  # fmt: skip
     """Run body(*body_consts, *carry) on the carries while cond(*cond_consts, *carry) holds.
 
-    memory: bytes that its derivative in reverse may take for what it keeps of the steps; 0 for no limit.
+    memory: bytes that its reverse derivative may use for residuals of the steps; 0 for no limit.
     """
     params = {"cond": cond, "body": body, "cond_consts": len(cond_consts), "body_consts": len(body_consts)}
     if memory:

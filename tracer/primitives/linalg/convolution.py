@@ -1,13 +1,13 @@
-"""Convolution in any number of spatial dimensions, in one layout; `convolution_layouts` holds the others.
+"""Convolution in any number of spatial dimensions, in one layout. `convolution_layouts` has the others.
 
     lhs [N, C, *spatial]   rhs [O, I, *window]   result [N, O, *positions]
 
     result[n, o, p] = sum over i, w of  lhs'[n, i, p * stride + w * rhs_dilation] * rhs[o, i, w]
 
-where lhs' is lhs with lhs_dilation - 1 zeros between its elements, then padded (cropped where padding is negative).
-With feature groups, C = groups * I, and the outputs of a group, O / groups of them, see the inputs of that group alone.
-With batch groups, N = groups * N', the result is [N', O, ...], and outputs of a group see the batches of that group.
-The sums are those of `dot_general`: float32 for the short floats, rounded once.
+lhs' is lhs with lhs_dilation - 1 zeros between its elements, then padded (cropped for negative padding). With feature
+groups, C = groups * I, and each group of O / groups outputs sees the inputs of its group alone. With batch groups, N =
+groups * N', the result is [N', O, ...], and outputs of a group see the batches of that group. Sums are those of
+`dot_general`: float32 for the short floats, rounded once.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ def _infer(
 
 
 def _contraction(rank: int, batch_groups: int) -> tuple[Any, Shape]:
-    """How windows and rhs, with their groups split off, contract; and the order of the result's axes.
+    """Return the dimension numbers that contract windows with rhs by groups, and the order of the result's axes.
 
-    The dot gives [groups, N', *positions, O / groups], to be put in the order [N', groups, O / groups, *positions].
+    The dot gives [groups, N', *positions, O / groups], to be reordered to [N', groups, O / groups, *positions].
     """
     group_axis = 0 if batch_groups > 1 else 1
     contracted = (2, *range(3 + rank, 3 + 2 * rank)), tuple(range(2, 3 + rank))
@@ -94,7 +94,10 @@ def _contraction(rank: int, batch_groups: int) -> tuple[Any, Shape]:
 
 
 def _grouped_shapes(lhs: Shape, rhs: Shape, outs: Shape, feature_groups: int, batch_groups: int) -> tuple[Shape, Shape]:
-    """Windows are [batch groups, N', I, ...] or [N, feature groups, I, ...], and rhs [groups, O / groups, I, ...]."""
+    """Return the shapes of windows and rhs with the groups split off.
+
+    Windows are [batch groups, N', I, ...] or [N, feature groups, I, ...], rhs is [groups, O / groups, I, ...].
+    """
     groups, inner = feature_groups * batch_groups, (rhs[1], *outs, *rhs[2:])
     windows = (groups, lhs[0] // groups, *inner) if batch_groups > 1 else (lhs[0], groups, *inner)
     return windows, (groups, rhs[0] // groups, *rhs[1:])
@@ -127,10 +130,10 @@ def _expand(
     lhs: Any, rhs: Any, *, strides: Shape, padding: Padding, lhs_dilation: Shape, rhs_dilation: Shape,
     feature_groups: int, batch_groups: int, precision: str | None, preferred_element_type: DType,
 ) -> Any:  # fmt: skip
-    """Windows as a matrix, by rhs: the axis that is longer, positions or window, innermost in memory.
+    """Expand to a product of rhs with the matrix of windows, unless phases or a loop nest do better.
 
-    Where lhs is spread, its phases are convolved in place of zeros, if that can be; where it has a nest of its own once
-    it is spread, that is all that happens.
+    A dilated lhs is convolved phase by phase, without its zeros, if possible. A padded lhs that has a loop nest of its
+    own is left to it.
     """
     rank, groups = len(strides), feature_groups * batch_groups
     spatial, window = tuple(range(2, 2 + rank)), rhs.type.shape[2:]
@@ -178,7 +181,7 @@ def _contract_windows(
 
 
 def padded_operand(lhs: Any, padding: Padding, lhs_dilation: Shape) -> Any:
-    """The first operand as its windows see it."""
+    """Dilate and pad the first operand for its windows."""
     zero = as_literal(lhs.type.dtype.type(0), lhs.type.dtype)
     return padded(lhs, zero, ((0, 0), (0, 0), *padding), (1, 1, *lhs_dilation))
 
@@ -187,7 +190,7 @@ def padded_operand(lhs: Any, padding: Padding, lhs_dilation: Shape) -> Any:
 
 
 def _lhs_cotangent(ct: Any, lhs: Any, rhs: Any, params: dict[str, Any]) -> Any:
-    """The cotangent convolved with the reversed window whose in and out features changed."""
+    """Convolve the cotangent with the reversed window, its in and out features exchanged."""
     groups = params["feature_groups"] * params["batch_groups"]
     ct, rhs = cotangent_operands(ct, rhs)
     out_features, in_features, *window = rhs.type.shape
@@ -206,7 +209,7 @@ def _lhs_cotangent(ct: Any, lhs: Any, rhs: Any, params: dict[str, Any]) -> Any:
 
 
 def _spread_cotangent(ct: Any, lhs: Any, weights: Any, params: dict[str, Any]) -> Any:
-    """The cotangent spread by the strides, zeros between."""
+    """Convolve the cotangent, spread by the strides with zeros between."""
     groups, rank = params["feature_groups"] * params["batch_groups"], len(params["strides"])
     window = weights.shape[2:]
     padding = []
@@ -224,15 +227,15 @@ def _spread_cotangent(ct: Any, lhs: Any, weights: Any, params: dict[str, Any]) -
 
 
 def _has_phases(spread: Shape, steps: Shape, rhs_dilation: Shape) -> bool:
-    """Whether an operand that is spread can be convolved phase by phase: no step along the axes where it is."""
+    """Return whether a dilated operand can be convolved phase by phase: no stride along its dilated axes."""
     rows = zip(spread, steps, rhs_dilation, strict=True)
     return any(d > 1 for d in spread) and all(d == 1 or (s, r) == (1, 1) for d, s, r in rows)
 
 
 def _in_phases(ct: Any, sizes: Shape, weights: Any, params: dict[str, Any]) -> Any:
-    """Convolve each residue of the positions modulo the strides on its own, as features: no zero is multiplied.
+    """Convolve each residue of the positions modulo the strides on its own, as features. No zero is multiplied.
 
-    With j + p = q s + r, the cotangent at j of what has `sizes` is the sum over t of ct[q - t] window[t s + r].
+    With j + p = q s + r, the cotangent at j of an operand of `sizes` is the sum over t of ct[q - t] window[t s + r].
     """
     rank, features, strides = len(params["strides"]), weights.shape[0], params["strides"]
     plan = [_phase(axis, ct, sizes, weights, params) for axis in range(rank)]
@@ -261,9 +264,10 @@ def _in_phases(ct: Any, sizes: Shape, weights: Any, params: dict[str, Any]) -> A
 
 
 class _Phase(NamedTuple):
-    """One axis of a convolution by phases: how many residues get something, where the result starts in them.
+    """Plan of one axis of a convolution by phases.
 
-    padding: of the cotangent. missing: how many elements the window lacks to be whole terms of every phase.
+    residues: how many residues get a term. start: of the result, among the phases. padding: of the cotangent. missing:
+    elements that the window lacks to fill the last term of every phase.
     """
 
     residues: int
@@ -287,12 +291,12 @@ def _phase(axis: int, ct: Any, sizes: Shape, weights: Any, params: dict[str, Any
 
 
 def _at_end(rank: int, axis: int, count: int) -> list[tuple[int, int, int]]:
-    """Padding of one axis, behind its elements."""
+    """Return the padding of one axis, behind its elements."""
     return [(0, count if a == axis else 0, 0) for a in range(rank)]
 
 
 def _rhs_cotangent(ct: Any, lhs: Any, rhs: Any, params: dict[str, Any]) -> Any:
-    """lhs convolved with the cotangent as the window; batch and features change places on both sides."""
+    """Convolve lhs with the cotangent as the window. Batch and features are exchanged on both sides."""
     ct, lhs = cotangent_operands(ct, lhs)
     padding = []
     for axis, (before, _) in enumerate(params["padding"]):
@@ -321,7 +325,7 @@ def _transpose(ctx: Any, cts: Any, xs: Any, **params: Any) -> list[Any]:
 
 
 def _fold(x: Any, axis: int, groups: int = 1) -> Any:
-    """Merge the leading batch axis into an axis (counted without it), inside its `groups` and before the rest."""
+    """Merge the leading batch axis into an axis (counted without it), inside its `groups`."""
     size, *sizes = x.type.shape
     split = (*sizes[:axis], groups, sizes[axis] // groups, *sizes[axis + 1 :])
     x = moveaxis(reshape(x, (size, *split)), 0, axis + 1)
@@ -359,7 +363,7 @@ def conv(
     lhs: Operand, rhs: Operand, *, strides: Shape, padding: Padding, lhs_dilation: Shape, rhs_dilation: Shape,
     feature_groups: int = 1, batch_groups: int = 1, precision: str | None = None, preferred_element_type: DType,
 ) -> Array:  # fmt: skip
-    """The primitive, in its own layout: see the module's docstring. Every argument is explicit."""
+    """Bind the primitive in its own layout. See the module's docstring."""
     return bind(
         conv_p, lhs, rhs, strides=strides, padding=padding, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation,
         feature_groups=feature_groups, batch_groups=batch_groups, precision=precision,

@@ -98,7 +98,7 @@ def _transpose(ctx: Any, cts: Any, xs: Any, **params: Any) -> list[Any]:
 
 
 def _batch(ctx: Any, xs: Any, axes: Any, **params: Any) -> Any:
-    """Right-hand sides of a matrix that lanes share are more columns of one."""
+    """Batch a solve. If lanes share the matrix, their right-hand sides are more columns."""
     (a, b), (of_a, of_b) = xs, axes
     if of_a is not None or len(a.type.shape) > 2:
         return in_front(ctx, xs, axes, params)
@@ -119,7 +119,7 @@ triangular_solve_p: Primitive = Primitive(
 
 
 def solve_triangular(a: Any, b: Any, **params: Any) -> Any:
-    """`triangular_solve` with parameters that are known to fit; those left out are those of a plain lower triangle."""
+    """Bind `triangular_solve` with parameters that are known to fit, by default those of a plain lower triangle."""
     given = {"left_side": True, "lower": True, "transpose_a": False, "conjugate_a": False, "unit_diagonal": False}
     return bind(triangular_solve_p, a, b, **{**given, **params})
 

@@ -1,8 +1,8 @@
-"""Windows at computed indices: dimension numbers, modes, checks and the reference of gather and scatter.
+"""Dimension numbers and modes of gather and scatter, and the checks of types and indices.
 
-A gather takes one window of the operand, of `slice_sizes`, for each index vector (the last axis of the indices);
-a scatter writes or combines such windows. Axes of the operand are of three kinds: collapsed (size 1 in the window,
-absent from the result), batching (paired with an axis of the indices), and window axes (in the result).
+A gather reads one window of the operand, of `slice_sizes`, for each index vector (the last axis of the indices). A
+scatter writes or combines such windows. An axis of the operand is one of three: collapsed (size 1 in the window, absent
+from the result), batching (paired with an axis of the indices), or a window axis (in the result).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from tracer.trace.source import here, user_source
 
 
 class GatherScatterMode(Enum):
-    """What an index out of bounds means.
+    """Meaning of an index that is out of bounds.
 
-    CHECKED: an error that names the user's line. CLIP: the window moves to the nearest place inside.
-    FILL_OR_DROP: gathers give a fill value, scatters nothing. PROMISE_IN_BOUNDS: it does not happen.
+    CHECKED: an error that names the user's line. CLIP: the window moves to the nearest index inside. FILL_OR_DROP:
+    gathers give a fill value, scatters drop the update. PROMISE_IN_BOUNDS: it does not happen.
 
     >>> GatherScatterMode.from_any("drop")
     <GatherScatterMode.FILL_OR_DROP: 'fill'>
@@ -39,7 +39,7 @@ class GatherScatterMode(Enum):
 
     @classmethod
     def from_any(cls, mode: GatherScatterMode | str | None) -> GatherScatterMode:
-        """A mode by its name ("drop" is "fill"); None is CHECKED."""
+        """Return the mode of a name ("drop" is "fill"). None is CHECKED. Raises ArgumentError for an unknown name."""
         if isinstance(mode, GatherScatterMode):
             return mode
         found = _MODES.get(mode)
@@ -54,7 +54,7 @@ class GatherScatterMode(Enum):
 
     @property
     def settled(self) -> GatherScatterMode:
-        """The mode for derivatives, which reuse indices that were checked and are not checked again."""
+        """Mode for derivatives, which reuse indices that were already checked."""
         return GatherScatterMode.CLIP if self is GatherScatterMode.CHECKED else self
 
 
@@ -67,11 +67,11 @@ _MODES: dict[str | None, GatherScatterMode] = {
 
 @dataclass(frozen=True, slots=True)
 class GatherDimensionNumbers:
-    """How index vectors, windows and the result's axes belong together.
+    """Correspondence of index vectors, windows and the result's axes.
 
     offset_dims: the result's axes that run along windows. collapsed_slice_dims: operand axes absent from the result.
     start_index_map: the operand axis of each component of an index vector. operand_batching_dims pair off with
-    start_indices_batching_dims. reported_axes: what errors call the axes of start_index_map; batching keeps it.
+    start_indices_batching_dims. reported_axes: the names of start_index_map's axes in errors, kept by batching.
 
     >>> GatherDimensionNumbers((1,), (0,), (0,)).is_window(1)  # rows of a matrix
     True
@@ -86,20 +86,22 @@ class GatherDimensionNumbers:
 
     @property
     def as_scatter(self) -> ScatterDimensionNumbers:
-        """Of the scatter that writes to where this gather reads."""
+        """Dimension numbers of the scatter that writes where this gather reads."""
         return ScatterDimensionNumbers(
             self.offset_dims, self.collapsed_slice_dims, self.start_index_map,
             self.operand_batching_dims, self.start_indices_batching_dims, self.reported_axes,
         )  # fmt: skip
 
     def is_window(self, axis: int) -> bool:
-        """Whether an operand axis is one of the result."""
+        """Return whether an operand axis is one of the result."""
         return axis not in self.collapsed_slice_dims and axis not in self.operand_batching_dims
 
 
 @dataclass(frozen=True, slots=True)
 class ScatterDimensionNumbers:
-    """The same for scatters; `update_window_dims` are axes of the updates.
+    """Correspondence of index vectors, windows and the updates' axes. `update_window_dims` are axes of the updates.
+
+    The other fields are those of GatherDimensionNumbers, under XLA's names for scatters.
 
     >>> ScatterDimensionNumbers((1,), (0,), (0,)).slice_sizes(2, (5, 4))  # rows of a matrix
     (1, 4)
@@ -114,22 +116,22 @@ class ScatterDimensionNumbers:
 
     @property
     def as_gather(self) -> GatherDimensionNumbers:
-        """Of the gather that reads where this scatter writes."""
+        """Dimension numbers of the gather that reads where this scatter writes."""
         return GatherDimensionNumbers(
             self.update_window_dims, self.inserted_window_dims, self.scatter_dims_to_operand_dims,
             self.operand_batching_dims, self.scatter_indices_batching_dims, self.reported_axes,
         )  # fmt: skip
 
     def slice_sizes(self, rank: int, updates: Shape) -> Shape:
-        """The window that an array of updates writes, along every axis of an operand."""
+        """Return the size of the window that an array of updates writes, along every axis of an operand."""
         sizes = iter(self.update_window_dims)
         return tuple(updates[next(sizes)] if self.as_gather.is_window(axis) else 1 for axis in range(rank))
 
 
 def out_of_bounds_message(index: int, axis: int, size: int, source: Source | None) -> str:
-    """The text of an OutOfBoundsError, from the values that a fault reports.
+    """Return the text of an OutOfBoundsError, from the values that a fault reports.
 
-    `index` has had `size` added if it was negative, so one below zero is shown as the user wrote it.
+    `index` has had `size` added if it was negative, so a value below zero is shown as the user wrote it.
 
     >>> print(out_of_bounds_message(-1, 0, 3, Source("demo.py", 1, "f")))
     index -4 is out of bounds for axis 0 with size 3, at demo.py:1
@@ -145,7 +147,7 @@ def out_of_bounds_message(index: int, axis: int, size: int, source: Source | Non
 
 
 def coordinate_message(operation: str, index: int, axis: int, size: int, source: Source | None) -> str:
-    """The text of an OutOfBoundsError of what takes coordinates, which count from 0.
+    """Return the text of an OutOfBoundsError for an operation on coordinates, which count from 0.
 
     >>> print(coordinate_message("ravel_multi_index", -1, 0, 3, Source("demo.py", 1, "f")))
     ravel_multi_index at demo.py:1: a coordinate is out of bounds
@@ -167,7 +169,7 @@ def window_shape(
     name: str, operand: Type, indices: Type, predicate: Type, numbers: GatherDimensionNumbers, slice_sizes: Shape,
     mode: GatherScatterMode,
 ) -> Shape:  # fmt: skip
-    """The shape of the gathered result, after every check of XLA's semantics."""
+    """Return the shape of the gathered result, after every check of XLA's semantics."""
     if not isinstance(indices, ArrayType) or not dtypes.is_integer(indices.dtype):
         raise DTypeError(message(f"{name}{here()} takes integer indices", f"got {indices}", help="cast them to int"))
     expected = _first_violation(operand.shape, indices.shape, numbers, slice_sizes, mode)
@@ -205,7 +207,7 @@ def _first_violation(
 def _violations(
     operand: Shape, indices: Shape, numbers: GatherDimensionNumbers, slice_sizes: Shape, mode: GatherScatterMode
 ) -> Iterator[str]:
-    """What is wrong with dimension numbers, as statements of what is expected."""
+    """Yield each violated rule of dimension numbers, as a statement of the expectation."""
     rank, mapped, batching = len(operand), numbers.start_index_map, numbers.operand_batching_dims
     collapsed, paired = numbers.collapsed_slice_dims, numbers.start_indices_batching_dims
     if not indices or indices[-1] != len(mapped):
@@ -244,9 +246,9 @@ def _violations(
 
 
 class Bound(NamedTuple):
-    """Of a component of index vectors: its greatest value, and what errors call its axis and that one's size.
+    """Bound of one component of index vectors: its maximum, and the axis and size that errors name.
 
-    operation: that takes coordinates, for what is not an index.
+    operation: the name of an operation on coordinates; empty for an index.
     """
 
     last: int
@@ -256,7 +258,7 @@ class Bound(NamedTuple):
 
 
 def bounds_of(operand: Shape, numbers: GatherDimensionNumbers, slice_sizes: Sequence[int]) -> tuple[Bound, ...]:
-    """Of the index vectors of windows of an operand."""
+    """Return the bounds of index vectors into an operand, one per component."""
     mapped = numbers.start_index_map
     named = mapped if numbers.reported_axes is None else numbers.reported_axes
     return tuple(
@@ -265,14 +267,14 @@ def bounds_of(operand: Shape, numbers: GatherDimensionNumbers, slice_sizes: Sequ
 
 
 def signed_values(places: Any) -> Any:
-    """NumPy's integers as i64; those beyond it are its greatest, which is outside of every array as they are."""
+    """Convert NumPy integers to i64. Values beyond its range become its maximum, which no array reaches."""
     return (np.minimum(places, 2**63 - 1) if places.dtype == np.uint64 else places).astype(np.int64)
 
 
 def raise_first_fault(indices: Any, predicate: Any, bounds: Sequence[Bound]) -> None:
-    """OutOfBoundsError for the first component, in row-major order, that is out of bounds where the predicate holds.
+    """Raise OutOfBoundsError for the first component out of bounds, in row-major order, where the predicate holds.
 
-    indices: NumPy's array [*batch, k], k = len(bounds); predicate: bool, [] or [*batch].
+    indices: a NumPy array [*batch, k], k = len(bounds); predicate: bool, [] or [*batch].
     """
     batch = indices.shape[:-1]
     given = signed_values(indices).reshape(shape.size(batch), len(bounds))

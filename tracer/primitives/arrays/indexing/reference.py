@@ -1,4 +1,4 @@
-"""The references of gather and scatter: windows of NumPy arrays, read and written by one advanced index."""
+"""References of gather and scatter: windows of NumPy arrays, read and written by one advanced index."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tracer.primitives.arrays.indexing.dimension_numbers import (
 
 
 class Windows(NamedTuple):
-    """starts: [n, rank], clamped. live: [n], which windows are read or written. wanted: [n], the predicate."""
+    """Windows of an access. starts: [n, rank], clamped. live: [n], read or written. wanted: [n], the predicate."""
 
     starts: Any
     live: Any
@@ -31,7 +31,7 @@ def find_windows(
     operand: Shape, indices: Any, predicate: Any, numbers: GatherDimensionNumbers, slice_sizes: Shape,
     mode: GatherScatterMode,
 ) -> Windows:  # fmt: skip
-    """Where the windows start, in row-major order of the index vectors. Raises the first fault in that order."""
+    """Return where the windows start, in row-major order of the index vectors. Raises the first fault in that order."""
     batch = indices.shape[:-1]
     count, mapped = shape.size(batch), list(numbers.start_index_map)
     starts = np.zeros((count, len(slice_sizes)), np.int64)
@@ -49,17 +49,17 @@ def find_windows(
 
 
 def _lane(batch: Shape, axis: int) -> Any:
-    """The position along one axis of the batch, flat."""
+    """Return the index along one axis of the batch, flattened."""
     inner = [1] * len(batch)
     inner[axis] = batch[axis]
     return np.broadcast_to(np.arange(batch[axis]).reshape(inner), batch).reshape(-1)
 
 
 class View(NamedTuple):
-    """An operand seen so that one advanced index reaches every window.
+    """Transposed view of an operand, in which one advanced index reaches every window.
 
-    array: the operand with an axis of size 1 in front, then the axes along which windows move, then those they
-    take whole. moving, whole: these axes.
+    array: the operand with an axis of size 1 in front, then the axes along which windows move, then the whole axes.
+    moving, whole: these axes.
     """
 
     array: Any
@@ -68,7 +68,7 @@ class View(NamedTuple):
 
 
 def movable_view(operand: Any, slice_sizes: Shape) -> View:
-    """A view of the operand with the axes along which windows move in front."""
+    """View the operand with the axes along which windows move in front."""
     rank = len(slice_sizes)
     whole = [axis for axis in range(rank) if slice_sizes[axis] == operand.shape[axis]]
     moving = [axis for axis in range(rank) if axis not in whole]
@@ -77,11 +77,11 @@ def movable_view(operand: Any, slice_sizes: Shape) -> View:
 
 
 def window_index(starts: Any, moving: Sequence[int], slice_sizes: Shape) -> tuple[Any, ...]:
-    """The advanced index into a movable view: arrays that broadcast to [n, *sizes along the moving axes]."""
+    """Return the advanced index into a movable view: arrays that broadcast to [n, *sizes along the moving axes]."""
     index = [np.zeros((len(starts), *[1] * len(moving)), np.int64)]
-    for place_, axis in enumerate(moving):
+    for position, axis in enumerate(moving):
         inner = [1] * len(moving)
-        inner[place_] = slice_sizes[axis]
+        inner[position] = slice_sizes[axis]
         index.append(starts[:, axis].reshape(-1, *[1] * len(moving)) + np.arange(slice_sizes[axis]).reshape(inner))
     return tuple(index)
 
@@ -90,7 +90,7 @@ def gather_reference(
     operand: Any, indices: Any, predicate: Any, *, dimension_numbers: GatherDimensionNumbers, slice_sizes: Shape,
     mode: GatherScatterMode, fill_value: Any, unique_indices: bool,
 ) -> Any:  # fmt: skip
-    """Gather by one advanced index of NumPy's."""
+    """Gather by one advanced index in NumPy."""
     numbers, rank = dimension_numbers, len(slice_sizes)
     batch, hidden = indices.shape[:-1], operand.shape[rank:]
     windows = find_windows(operand.shape[:rank], indices, predicate, numbers, slice_sizes, mode)
@@ -116,7 +116,10 @@ def gather_reference(
 
 
 def scatter_reference(combine: Any | None) -> Any:
-    """combine: a NumPy ufunc, applied in the order of the updates; None overwrites, so that the last one wins."""
+    """Make the reference of a scatter.
+
+    combine: a NumPy ufunc, applied in the order of the updates. None overwrites, so that the last update wins.
+    """
 
     def reference(
         operand: Any, indices: Any, updates: Any, predicate: Any, *, dimension_numbers: ScatterDimensionNumbers,

@@ -1,4 +1,4 @@
-"""The other scatters: overwrite, multiply, least and greatest. Updates apply in their own order; the last one wins."""
+"""Scatters that overwrite, or take the minimum or maximum. Updates apply in order, so the last one overwrites."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _scatter_transpose(
 ) -> list[Any]:  # fmt: skip
     (ct,), (operand, indices, updates, predicate), numbers = cts, xs, dimension_numbers
     doperand = dupdates = None
-    if is_linear(updates):  # read before it is changed, or it would be copied
+    if is_linear(updates):  # read before ct is overwritten, or ct would be copied
         dupdates = gather_back(ct, operand, indices, updates, predicate, numbers, mode)
         if not unique_indices and shape.size(indices.type.shape[:-1]) > 1:
             wins = _winners(operand, indices, updates, predicate, numbers, mode.settled)
@@ -60,7 +60,7 @@ def _scatter_transpose(
 def _winners(
     operand: Any, indices: Any, updates: Any, predicate: Any, numbers: ScatterDimensionNumbers, mode: GatherScatterMode
 ) -> Any:
-    """Which elements of the updates are there in the end: scatter the windows' numbers and read them back."""
+    """Return which elements of the updates remain: scatter the windows' serial numbers and read them back."""
     sizes = updates.type.shape
     batch = [axis for axis in range(len(sizes)) if axis not in numbers.update_window_dims]
     count = int(np.prod([sizes[axis] for axis in batch], dtype=np.int64))
@@ -82,12 +82,10 @@ def scatter(
     operand: Operand, scatter_indices: Operand, updates: Operand, dimension_numbers: ScatterDimensionNumbers, *,
     indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None, predicate: Value = True,
 ) -> Any:  # fmt: skip
-    """Overwrite windows at computed places. Where several meet, the last in row-major order stays.
+    """Overwrite windows at computed indices. Where several overlap, the last in row-major order stays.
 
-    operand: an array [*s]; scatter_indices: integers [*batch, k], the last axis an index vector; updates: [*batch
-    and window axes] of the operand's dtype, as `dimension_numbers` place them. mode: what an index out of bounds
-    means, by default OutOfBoundsError. unique_indices: no two windows meet; the other options are hints. Returns
-    the operand's type, [*s]. Raises ShapeError or DTypeError where the updates do not fit.
+    operand: [*s]; scatter_indices, updates, dimension_numbers, mode, predicate, unique_indices, indices_are_sorted: as
+    for `scatter_add`. Returns the operand's type, [*s]. Raises as `scatter_add`.
 
     >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
     >>> scatter(tnp.asarray([1, 2, 3]), tnp.asarray([[2], [2]]), tnp.asarray([5, 6]), numbers)
@@ -104,7 +102,7 @@ def scatter(
 def _extreme_jvp(
     ctx: Any, xs: Any, dxs: Any, *, dimension_numbers: ScatterDimensionNumbers, mode: GatherScatterMode, **params: Any
 ) -> list[Any]:
-    """Whatever equals the result, operand or update, shares in its tangent equally; an operand that is NaN stays it."""
+    """Share the result's tangent among operand and updates that equal it. An operand that is NaN stays NaN."""
     (operand, indices, updates, predicate), (dx, _, dupdates, _) = xs, dxs
     (y,), numbers, settled = ctx.outputs, dimension_numbers, mode.settled
     stayed = or_(eq(operand, y), ne(operand, operand))
@@ -121,7 +119,7 @@ def _extreme_jvp(
 
 
 def _extreme_reference(function: np.ufunc, *, greatest: bool) -> Any:
-    """The least or greatest; of floats by their order as integers, so that -0 stays below +0."""
+    """Make the reference of a minimum or maximum. Floats compare as ordered integers: -0 stays below +0."""
     combine = scatter_reference(function)
 
     def reference(operand: Any, indices: Any, updates: Any, predicate: Any, **params: Any) -> Any:
@@ -149,13 +147,10 @@ def scatter_min(
     operand: Operand, scatter_indices: Operand, updates: Operand, dimension_numbers: ScatterDimensionNumbers, *,
     indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None, predicate: Value = True,
 ) -> Any:  # fmt: skip
-    """The lesser of what is there and of the updates at computed places; NaN wins.
+    """Take the minimum of the operand and the updates at computed indices. NaN wins; equal values share the derivative.
 
-    operand: an array [*s]; scatter_indices: integers [*batch, k], the last axis an index vector; updates: [*batch
-    and window axes] of the operand's dtype, as `dimension_numbers` place them. mode: what an index out of bounds
-    means, by default OutOfBoundsError. unique_indices: no two windows meet; the other options are hints. Returns
-    the operand's type, [*s]. What equals the result shares its derivative. Raises ShapeError or DTypeError where
-    the updates do not fit.
+    operand: [*s]; scatter_indices, updates, dimension_numbers, mode, predicate, unique_indices, indices_are_sorted: as
+    for `scatter_add`. Returns the operand's type, [*s]. Raises as `scatter_add`.
 
     >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
     >>> scatter_min(tnp.asarray([1, 2, 3]), tnp.asarray([[2], [2]]), tnp.asarray([5, 1]), numbers)
@@ -170,13 +165,10 @@ def scatter_max(
     operand: Operand, scatter_indices: Operand, updates: Operand, dimension_numbers: ScatterDimensionNumbers, *,
     indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None, predicate: Value = True,
 ) -> Any:  # fmt: skip
-    """The greater of what is there and of the updates at computed places; NaN wins.
+    """Take the maximum of the operand and the updates at computed indices. NaN wins; equal values share the derivative.
 
-    operand: an array [*s]; scatter_indices: integers [*batch, k], the last axis an index vector; updates: [*batch
-    and window axes] of the operand's dtype, as `dimension_numbers` place them. mode: what an index out of bounds
-    means, by default OutOfBoundsError. unique_indices: no two windows meet; the other options are hints. Returns
-    the operand's type, [*s]. What equals the result shares its derivative. Raises ShapeError or DTypeError where
-    the updates do not fit.
+    operand: [*s]; scatter_indices, updates, dimension_numbers, mode, predicate, unique_indices, indices_are_sorted: as
+    for `scatter_add`. Returns the operand's type, [*s]. Raises as `scatter_add`.
 
     >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
     >>> scatter_max(tnp.asarray([1, 2, 3]), tnp.asarray([[2], [2]]), tnp.asarray([5, 6]), numbers)

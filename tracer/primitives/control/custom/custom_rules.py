@@ -1,7 +1,7 @@
-"""Functions with derivatives of the user's own: custom_jvp and custom_vjp.
+"""Functions with the user's derivatives: custom_jvp and custom_vjp.
 
-Each is an equation with the function's program, for everything but differentiation, and with the user's rule, as a
-Python function on lists of operands. Outside jit the rule runs by itself, with values.
+The equation holds the function's program, and the user's rule as a Python function on lists of operands, for
+differentiation. Outside jit, the rule runs on concrete values.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _jvp_jvp(ctx: Any, xs: Operands, dxs: Sequence[Any], *, program: Program | N
 
 
 def _unmoved(program: Program | None, xs: Operands) -> tuple[list[Any], list[Any]]:
-    """The function's results, which have no tangents."""
+    """Evaluate the function. Its results have zero tangents."""
     assert program is not None  # functions that run with values take the arguments alone
     ys = evaluate(program, xs)
     return ys, [Zero(tangent_type(y.type)) for y in ys]
@@ -61,7 +61,7 @@ def _unmoved(program: Program | None, xs: Operands) -> tuple[list[Any], list[Any
 def _jvp_linearize(
     ctx: Any, xs: Operands, active: tuple[bool, ...], *, program: Program | None, rule: JvpRule
 ) -> Linearized:
-    """The rule runs once: what it computes without tangents is the function's result."""
+    """Run the rule once: values that it computes without tangents are the function's results."""
     if not is_moved(f"custom_jvp {rule.name}", rule.closure, active):
         results, still = _unmoved(program, xs)
         return Linearized(results, (), lambda residuals, dxs: still)
@@ -77,8 +77,11 @@ def _jvp_linearize(
 def _run_split(
     rule: JvpRule, xs: Operands, active: Sequence[bool]
 ) -> tuple[list[Any], list[Array], Program, list[bool]]:
-    """Run a rule with tangents in a trace of their own: its outputs, residuals, what makes of those and of the active
-    tangents the tangents that are not zero, and which those are."""
+    """Run a rule with tangents in a trace of their own.
+
+    Returns its outputs, the residuals, the linear program from residuals and active tangents to nonzero tangents, and
+    the flags of these. Raises ArgumentError if an output depends on a tangent.
+    """
     with open_trace(stage_process, rule.name, staging=False) as linear:
         types = [tangent_type(x.type) for x in xs]
         tangents = [linear.new_input(t) if on else Zero(t) for t, on in zip(types, active, strict=True)]
@@ -95,8 +98,10 @@ def _run_split(
 
 
 class SplitJvp(NamedTuple):
-    """A rule as programs. forward: primals -> (outputs..., residuals...). linear: (residuals..., active tangents...) ->
-    tangents that are not zero. reached: which those are."""
+    """Rule as two programs. forward: primals -> (outputs..., residuals...).
+
+    linear: (residuals..., active tangents...) -> nonzero tangents. reached: the flags of these.
+    """
 
     forward: Program
     linear: Program
@@ -116,7 +121,7 @@ def split_jvp(rule: JvpRule, types: Sequence[Type], active: Sequence[bool]) -> S
 
 
 def _jvp_transpose(ctx: Any, cts: Sequence[Any], xs: Operands, *, program: Program, rule: JvpRule) -> list[Any]:
-    """That of the function itself: where it is linear, no rule is asked."""
+    """Transpose the function itself. Where it is linear, the rule is not used."""
     found: list[Any] = transpose_call(ctx, cts, xs, program=program, inline=True)
     return found
 
@@ -180,7 +185,7 @@ def _with_zeros(tangents: Sequence[Any], types: Sequence[Type]) -> list[Any]:
 
 
 def _vjp_jvp(ctx: Any, xs: Operands, dxs: Sequence[Any], *, program: Program | None, rule: VjpRule) -> Any:
-    """Forwards by the transpose of the backward function."""
+    """Push tangents forward by the transpose of the backward function."""
     active = active_of(dxs)
     if not is_moved(f"custom_vjp {rule.name}", rule.closure, active):
         return _unmoved(program, xs)
@@ -226,7 +231,7 @@ custom_vjp_p = Primitive(
 
 
 def evaluate_custom(primitive: Primitive, program: Program, rule: JvpRule | VjpRule, operands: Operands) -> list[Any]:
-    """The equation again, at the current level."""
+    """Bind the equation again, at the current level."""
     return bind_all(primitive, operands, {"program": program, "rule": rule})
 
 

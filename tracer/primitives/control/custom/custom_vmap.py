@@ -1,4 +1,4 @@
-"""`custom_vmap`: a function with a batching rule of the user's own, for everything else a call."""
+"""`custom_vmap`: a function with the user's batching rule, and a call otherwise."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ Flags = Sequence[bool]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class VmapRule(UserRule):
-    """rule(size, batched, xs) -> (ys, which of them are batched); batch axes come first."""
+    """Batching rule: rule(size, batched, xs) -> (ys, their flags). Batch axes come first."""
 
     rule: Callable[[int, Flags, Operands], tuple[list[Any], list[bool]]]
 
 
 def shifted_vmap(rule: VmapRule, count: int) -> VmapRule:
-    """The rule of a function whose program takes `count` operands more at the front, which it does not see."""
+    """Return the rule of a program with `count` more operands at the front, which the rule does not see."""
     return VmapRule(rule.name, lambda size, batched, xs: rule.rule(size, batched[count:], xs[count:]))
 
 
 def _jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], *, program: Program, rule: VmapRule) -> Any:
-    """The derivative has a batching rule too: the derivative of the user's."""
+    """Differentiate the function and its batching rule."""
     active = active_of(dxs)
     derived = ctx.transform(program, active)
     new = VmapRule(rule.name, _tangent_rule(ctx.transform, rule, active, derived.active_outputs))
@@ -55,7 +55,7 @@ def _jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], *, program: Program, r
 def _tangent_rule(
     transform: Callable[..., Any], rule: VmapRule, active: tuple[bool, ...], reached: tuple[bool, ...]
 ) -> Callable[[int, Flags, Operands], tuple[list[Any], list[bool]]]:
-    """A primal and its tangent are batched where either is; so are an output and its tangent."""
+    """Differentiate a batching rule. Primals and tangents are batched together, as are outputs and tangents."""
     count = len(active)
 
     def tangent_rule(size: int, batched: Flags, operands: Operands) -> tuple[list[Any], list[bool]]:
@@ -91,7 +91,7 @@ def _spread(x: Operand, size: int) -> Any:
 def _linearize(
     ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], *, program: Program, rule: VmapRule
 ) -> Linearized:
-    """Reverse mode goes through the function itself."""
+    """Linearise the function itself, without its batching rule."""
     assert call_p.linearize is not None
     result: Linearized = call_p.linearize(ctx, xs, active, program=program, inline=True)
     return result

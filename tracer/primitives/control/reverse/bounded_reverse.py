@@ -1,13 +1,13 @@
-"""The derivative of a while_loop in bounded memory: primitives on sweeps (`sweeps`), linear in their last operands.
+"""Derivative of a while_loop in bounded memory: primitives on sweeps (`sweeps`), linear in their last operands.
 
     loop_push(cond_consts, c, x, dc, dx) -> dx                 the tangents after the loop
-    loop_pull(cond_consts, c, x, ct c, ct x) -> ct c, ct x     its transpose; by checkpoints (`checkpoints`)
+    loop_pull(cond_consts, c, x, ct c, ct x) -> ct c, ct x     its transpose, by checkpoints (`checkpoint_schedule`)
     loop_bend(cond_consts, c, x, ct, dc, dx, d ct) -> d ct     the derivative of loop_pull, ct for both cotangents
 
-What pulls back adds to the cotangents of the constants that it is given. Nothing is kept between the loop and its
-derivative but what entered it. The derivative of pulling back through a loop is pulling back through the loop that
-carries tangents along; and what it makes of dc and dx is a Hessian's, its own transpose. So derivatives of every order
-are sweeps, and bounded by the same limit.
+loop_pull adds to the cotangents of the constants that it is given. Only the loop's operands are kept between the loop
+and its derivative. The derivative of pulling back through a loop is pulling back through the loop that also carries
+tangents. Its dependence on dc and dx is a Hessian, its own transpose. So derivatives of every order are sweeps, within
+the same memory.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ _EFFECTS = effects_of("cond", "forward")
 
 
 def _more_moving(sweep: Sweep, active: Sequence[bool], jvp: Jvp) -> Sweep:
-    """The sweep in which all constants and carries move that are flagged among the operands."""
+    """Widen the sweep: constants and carries move that are flagged among the operands."""
     _, consts, carry, _ = sweep.split(active)
     return widened(sweep, (*consts, *carry), jvp)
 
 
 def _tangents(ctx: Any, sweep: Sweep, wider: Sweep, dxs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """Tangents of the constants and carries that move in `wider`, and of all their cotangents."""
+    """Return tangents of the constants and carries that move in `wider`, and of all their cotangents."""
     _, consts, carry, moved = sweep.split(dxs)
     tangents = [ctx.instantiate(dx) for dx in pick([*consts, *carry], wider.moving)]
     return tangents, _with_zeros(ctx, sweep, wider, [ctx.instantiate(dx) for dx in moved])
 
 
 def _with_zeros(ctx: Any, sweep: Sweep, wider: Sweep, cotangents: Sequence[Any]) -> list[Any]:
-    """Cotangents of all that moves in `wider`: zeros where nothing is pulled back."""
+    """Return cotangents of all that moves in `wider`, zeros where `sweep` pulls nothing back."""
     assert wider.backward is not None
     if wider is sweep:
         return list(cotangents)
@@ -65,13 +65,13 @@ def _with_zeros(ctx: Any, sweep: Sweep, wider: Sweep, cotangents: Sequence[Any])
 
 
 def _operands(ctx: Any, sweep: Sweep, wider: Sweep, xs: Sequence[Any]) -> list[Any]:
-    """The operands of `loop_pull` of the wider sweep, from those of the other."""
+    """Return the operands of `loop_pull` on the wider sweep, from those of the other."""
     cond_consts, consts, carry, cotangents = sweep.split(xs)
     return [*cond_consts, *consts, *carry, *_with_zeros(ctx, sweep, wider, cotangents)]
 
 
 def _batched(ctx: Any, xs: Sequence[Any], axes: Axes, sweep: Sweep) -> tuple[Sweep, list[Any], list[Any]]:
-    """The batched sweep, its operands, and the other operands, batched."""
+    """Return the batched sweep, its operands, and the remaining operands, batched."""
     known = sweep.cond_consts + len(sweep.moving)
     operands = move_to_front(ctx, xs[:known], axes[:known])
     wide, operands = batched_sweep(ctx, sweep, operands, batched_of(axes[:known]))
@@ -79,7 +79,7 @@ def _batched(ctx: Any, xs: Sequence[Any], axes: Axes, sweep: Sweep) -> tuple[Swe
 
 
 def _reordering(order: list[int], active: Sequence[bool]) -> tuple[list[int], list[int]]:
-    """Return `order`, the positions of operands in another primitive, and where each active one's tangent is given."""
+    """Return `order`, positions of operands in another primitive, and where each active one's tangent is given."""
     positions = [i for i, on in enumerate(active) if on]
     return order, [positions.index(i) for i in order if active[i]]
 
@@ -88,7 +88,7 @@ def _reordering(order: list[int], active: Sequence[bool]) -> tuple[list[int], li
 
 
 def _push_loop(sweep: Sweep) -> tuple[Program, Program]:
-    """The condition and the body of the loop that carries (x, dx), with constants (c, dc)."""
+    """Return the condition and body of the loop that carries (x, dx), with constants (c, dc)."""
     c, x, m = sweep.consts, sweep.carries, sum(sweep.moving_consts)
     tangents = sweep.linear.input_types[c + len(sweep.residual_types) :]
     dc, dx = tangents[:m], tangents[m:]
@@ -109,7 +109,7 @@ def _push_loop(sweep: Sweep) -> tuple[Program, Program]:
 
 
 def _push_params(sweep: Sweep) -> dict[str, Any]:
-    """The parameters of that loop as a while_loop."""
+    """Return the parameters of `_push_loop` as a while_loop."""
     cond, body = _push_loop(sweep)
     consts = sweep.consts + sum(sweep.moving_consts)
     return {
@@ -118,7 +118,7 @@ def _push_params(sweep: Sweep) -> dict[str, Any]:
 
 
 def _push_operands(sweep: Sweep, values: Sequence[Any]) -> list[Any]:
-    """The operands of `loop_push` in the order of that loop."""
+    """Return the operands of `loop_push` in the order of `_push_loop`."""
     cond_consts, consts, carry, tangents = sweep.split(values)
     m = sum(sweep.moving_consts)
     return [*cond_consts, *consts, *tangents[:m], *carry, *tangents[m:]]
@@ -162,12 +162,12 @@ def _push_transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], **params: A
 
 
 def _constants_first(sweep: Sweep) -> tuple[bool, ...]:
-    """Of all that moves, the constants."""
+    """Return flags of the constants, among all that moves."""
     return (*[True] * sum(sweep.moving_consts), *[False] * sum(sweep.moving_carries))
 
 
 def _sums(ctx: Any, xs: Sequence[Any], positions: Sequence[int]) -> list[Any]:
-    """What else reaches the operands at these positions, or zeros."""
+    """Return the sums that already reach the operands at these positions, or zeros."""
     totals = [ctx.claim(i) if is_linear(xs[i]) else None for i in positions]
     return [
         ctx.zeros(tangent_type(xs[i].type)) if total is None else total
@@ -218,7 +218,7 @@ def _pull_reference(*values: Any, **params: Any) -> list[Any]:
 
 
 def _pushed_operands(sweep: Sweep, xs: Sequence[Any], tangents: Sequence[Any], moved: Sequence[Any]) -> list[Any]:
-    """The operands of `loop_pull` of the loop that carries tangents, from those of this one."""
+    """Return the operands of `loop_pull` on the loop that carries tangents, from those of this loop."""
     cond_consts, consts, carry, cts = sweep.split(xs)
     m = sum(sweep.moving_consts)
     arriving = [*moved[:m], *cts[:m], *moved[m:], *cts[m:]]
@@ -226,7 +226,7 @@ def _pushed_operands(sweep: Sweep, xs: Sequence[Any], tangents: Sequence[Any], m
 
 
 def _halves(sweep: Sweep, results: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """What `loop_pull` of the loop that carries tangents gives: the results of this one, and their derivatives."""
+    """Split results of `loop_pull` on the loop that carries tangents: this loop's results, and their derivatives."""
     m, n = sum(sweep.moving_consts), sum(sweep.moving_carries)
     a, b, c = m, 2 * m, 2 * m + n
     return [*results[a:b], *results[c:]], [*results[:a], *results[b:c]]
@@ -276,7 +276,7 @@ def _pull_transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], **params: A
 
 
 def _pull_batch(ctx: Any, xs: Sequence[Any], axes: Axes, **params: Any) -> Any:
-    """What moves becomes a batch with its cotangents, so that second derivatives are square, and in bounded memory."""
+    """Batch all that moves along with its cotangents, so that second derivatives stay square, and in bounded memory."""
     sweep = sweep_of(params)
     moving = (*[False] * sweep.cond_consts, *sweep.moving, *[False] * sum(sweep.moving))
     spread = [ctx.to_front(x, axis) if on else x for x, axis, on in zip(xs, axes, moving, strict=True)]
@@ -299,7 +299,7 @@ loop_pull_p = Primitive(
 
 
 def _sweeps_of(params: Mapping[str, Any]) -> tuple[Sweep, Sweep]:
-    """The sweep, and that of the loop which carries tangents."""
+    """Return the sweep, and that of the loop which carries tangents."""
     own = {name: value for name, value in params.items() if not name.startswith("d_")}
     sweep = sweep_of(own)
     m = sum(sweep.moving_consts)
@@ -320,7 +320,7 @@ def _sweeps_of(params: Mapping[str, Any]) -> tuple[Sweep, Sweep]:
 
 
 def _bend_operands(sweep: Sweep, values: Sequence[Any]) -> list[Any]:
-    """The operands of `loop_bend` as those of the wider `loop_pull`."""
+    """Return the operands of `loop_bend` as those of the wider `loop_pull`."""
     tangents = sum(sweep.moving)
     known = sweep.cond_consts + len(sweep.moving) + tangents
     return _pushed_operands(sweep, values[:known], values[known : known + tangents], values[known + tangents :])
@@ -361,7 +361,7 @@ def _bend_linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], **par
 
 
 def _bend_transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], **params: Any) -> list[Any]:
-    """A Hessian is its own transpose, where it is one; what reaches the cotangents' tangents is pushed forward."""
+    """Transpose a Hessian, which is symmetric except under custom rules. Cotangents' tangents are pushed forward."""
     sweep, wide = _sweeps_of(params)
     own = {name: v for name, v in params.items() if not name.startswith("d_") and name != "backward"}
     first, second = sweep.consts, len(sweep.moving) + sum(sweep.moving_consts)
