@@ -45,7 +45,7 @@ def _check_starts(name: str, operand: Type, starts: Sequence[Type], window: Shap
     if not all(isinstance(s, ArrayType) and dtypes.is_integer(s.dtype) and s.shape == () for s in starts):
         raise DTypeError(
             message(
-                f"{name}{here()}: start indices are integers without axes",
+                f"{name}{here()}: start indices must be scalar integers",
                 f"got {', '.join(map(str, starts))}",
                 help="gather takes arrays of indices",
             )
@@ -54,7 +54,7 @@ def _check_starts(name: str, operand: Type, starts: Sequence[Type], window: Shap
     if not fits or any(not 0 <= taken <= n for taken, n in zip(window, operand.shape, strict=True)):
         raise ShapeError(
             message(
-                f"{name}{here()}: a start for every axis, and a slice no larger than the operand",
+                f"{name}{here()}: expected one start per axis, and a slice no larger than the operand",
                 f"got {operand}, {len(starts)} starts and a slice of {shape.show(window)}",
                 help="pad the operand or take a smaller slice",
             )

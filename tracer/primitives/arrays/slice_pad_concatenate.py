@@ -34,7 +34,7 @@ def _slice_infer(
     if not len(start_indices) == len(limit_indices) == len(strides) == rank:
         raise ShapeError(
             message(
-                f"slice{here()}: one start, limit and stride for every axis",
+                f"slice{here()}: expected one start, limit and stride for every axis",
                 f"got {len(start_indices)}, {len(limit_indices)} and {len(strides)} for {x}",
                 help="slice_in_dim slices one axis",
             )
@@ -45,7 +45,7 @@ def _slice_infer(
     if not within or any(step < 1 for step in strides):
         raise ShapeError(
             message(
-                f"slice{here()}: 0 <= start <= limit <= size and stride >= 1 along every axis",
+                f"slice{here()}: expected 0 <= start <= limit <= size and stride >= 1 along every axis",
                 f"got {x}, start_indices={start_indices}, limit_indices={limit_indices}, strides={strides}",
                 help="x[a:b] clips as NumPy does; rev gives negative strides",
             )
@@ -158,7 +158,7 @@ def _pad_infer(x: Type, value: Type, *, padding_config: PaddingConfig) -> Type:
     if len(padding_config) != len(x.shape) or any(inner < 0 for _, _, inner in padding_config):
         raise ShapeError(
             message(
-                f"pad{here()}: one (low, high, interior >= 0) for every axis",
+                f"pad{here()}: expected one (low, high, interior >= 0) for every axis",
                 f"got padding_config={padding_config} for {x}",
                 help="low and high may be negative, interior may not",
             )
@@ -167,7 +167,7 @@ def _pad_infer(x: Type, value: Type, *, padding_config: PaddingConfig) -> Type:
     if any(n < 0 for n in sizes):
         raise ShapeError(
             message(
-                f"pad{here()}: negative padding takes more than there is",
+                f"pad{here()}: negative padding removes more elements than there are",
                 f"got {x}, padding_config={padding_config}",
                 help="low + high + size + (size - 1) * interior must not be negative",
             )
@@ -276,7 +276,7 @@ def _concatenate_infer(*xs: Type, dimension: int) -> Type:
     if any(shape.drop(x.shape, (dimension,)) != rest or len(x.shape) != len(first.shape) for x in xs):
         raise ShapeError(
             message(
-                f"concatenate{here()}: shapes must agree but for axis {dimension}",
+                f"concatenate{here()}: shapes must agree except along axis {dimension}",
                 f"got {', '.join(map(str, xs))}",
                 help="reshape, pad or slice the operands",
             )
@@ -329,7 +329,7 @@ def concatenate(operands: Sequence[Value], dimension: int) -> Any:
     if not xs or not all(isinstance(x, Array) and x.ndim for x in xs):
         raise ArgumentError(
             message(
-                f"concatenate{here()}: one array or more, each with an axis",
+                f"concatenate{here()}: expected one array or more, each with an axis",
                 f"got {', '.join(str(x.type) for x in xs) or 'none'}",
                 help="reshape scalars to shape (1,)",
             )
@@ -345,7 +345,7 @@ def _split_infer(x: Type, *, sizes: tuple[int, ...], axis: int) -> tuple[Type, .
     if sum(sizes) != x.shape[axis] or any(n < 0 for n in sizes):
         raise ShapeError(
             message(
-                f"split{here()}: the sizes must add up to that of the axis",
+                f"split{here()}: the sizes must add up to the size of the axis",
                 f"got sizes={sizes} for axis {axis} of {x}",
                 help="tracer.numpy.array_split takes any number of parts",
             )

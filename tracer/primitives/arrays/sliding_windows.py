@@ -64,9 +64,9 @@ def _infer(x: Type, *, axes: Shape, window: Shape, strides: Shape, dilations: Sh
     if not len(axes) == len(window) == len(strides) == len(dilations) or len(set(axes)) != len(axes):
         raise ShapeError(
             message(
-                f"sliding_windows{here()}: one window size, stride and dilation for every axis, which differ",
+                f"sliding_windows{here()}: expected one window size, stride and dilation for every axis, and distinct axes",
                 f"got axes={axes}, window={window}, strides={strides}, dilations={dilations}",
-                help="leave out the axes that have no window",
+                help="leave out axes without a window",
             )
         )
     places = positions([x.shape[axis] for axis in axes], window, strides, dilations)

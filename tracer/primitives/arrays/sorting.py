@@ -105,7 +105,7 @@ def sort(operand: Operand | Sequence[Operand], dimension: int = -1, is_stable: b
     if not xs or not all(isinstance(x, Array) and x.ndim for x in xs):
         raise ArgumentError(
             message(
-                f"sort{here()}: one array or more, each with an axis",
+                f"sort{here()}: expected one array or more, each with an axis",
                 f"got {', '.join(str(getattr(x, 'type', type(x).__name__)) for x in xs) or 'none'}",
                 help="a scalar is sorted already",
             )

@@ -58,15 +58,15 @@ def _broadcast_infer(x: Type, *, shape: Shape, broadcast_dimensions: tuple[int, 
     if not fits or any(a >= b for a, b in pairwise(dims)):
         raise ShapeError(
             message(
-                f"broadcast_in_dim{here()}: one axis of the result, in increasing order, for every axis of the operand",
+                f"broadcast_in_dim{here()}: expected one axis of the result for every axis of the operand, in increasing order",
                 f"got broadcast_dimensions={dims} for {x} to {_show(shape)}",
-                help="transpose the operand first if its axes are to change places",
+                help="transpose the operand first to reorder its axes",
             )
         )
     if any(n != 1 and n != shape[d] for n, d in zip(x.shape, dims, strict=True)):
         raise ShapeError(
             message(
-                f"broadcast_in_dim{here()}: sizes must be 1 or those of the result",
+                f"broadcast_in_dim{here()}: sizes must be 1 or equal to the result's",
                 f"got {x} to {_show(shape)} with broadcast_dimensions={dims}",
                 help="reshape or slice the operand",
             )

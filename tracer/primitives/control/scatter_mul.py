@@ -80,8 +80,8 @@ def _scatter_mul_transpose(
         if not unique and shape.size(indices.type.shape[:-1]) > 1:
             raise NoRuleError(
                 message(
-                    f"transpose of scatter_mul{here()}: updates that go to one place are multiplied with each other",
-                    help="say unique_indices=True where no two do; vjp differentiates what is not linear",
+                    f"transpose of scatter_mul{here()}: updates of one element are multiplied with each other",
+                    help="pass unique_indices=True if none share an element; vjp differentiates what is not linear",
                 )
             )
         dupdates = gather_back(mul(ct, operand), operand, indices, updates, predicate, numbers, mode)

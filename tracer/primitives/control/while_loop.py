@@ -236,7 +236,7 @@ def _transpose(
         raise NoRuleError(
             message(
                 f"transpose of while_loop{here()}: while_loop is not linear",
-                "its condition reads what is transposed",
+                "its condition reads transposed values",
                 help="vjp differentiates what is not linear",
             )
         )

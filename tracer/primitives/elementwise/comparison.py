@@ -327,7 +327,7 @@ def select_n(which: Value, *cases: Value) -> Any:
     """
     selector = operand_of("select_n", which)
     if not cases:
-        raise ArgumentError(message(f"select_n{here()}: at least one case is wanted", help="pass the cases"))
+        raise ArgumentError(message(f"select_n{here()}: expected at least one case", help="pass the cases"))
     type = selector.type
     if isinstance(type, ArrayType) and dtypes.is_bool(type.dtype):
         if len(cases) == 2:

@@ -48,7 +48,7 @@ def dtype_named(name: str, dtype: object) -> DType:
         if isinstance(dtype, int):
             raise DTypeError(
                 message(
-                    f"{name}{here()}: an integer stands where the dtype belongs",
+                    f"{name}{here()}: expected a dtype",
                     f"got {dtype!r}",
                     help=f"several sizes or elements go together, as in {name}((2, 3))",
                 )
@@ -203,7 +203,7 @@ def _bitcast_infer(x: Type, *, new_dtype: DType) -> Type:
         short = dtypes.short_name(new_dtype)
         raise DTypeError(
             message(
-                f"bitcast_convert_type{here()}: dtypes of one width",
+                f"bitcast_convert_type{here()}: dtypes must have equal widths",
                 f"got {x} to {short}",
                 help="tracer.lax.bitcast_convert_type regroups the bytes of other widths",
             )
@@ -232,7 +232,7 @@ def _with_bits(x: Type, new_dtype: DType) -> ArrayType:
     if not isinstance(x, ArrayType) or not _has_bits(x.dtype) or not _has_bits(new_dtype):
         raise DTypeError(
             message(
-                f"bitcast_convert_type{here()}: from and to integers and floats of whole bytes",
+                f"bitcast_convert_type{here()}: dtypes must be integers or floats of whole bytes",
                 f"got {x} to {dtypes.short_name(new_dtype)}",
                 help="convert with .astype(...), or take real and imaginary parts first",
             )

@@ -57,7 +57,7 @@ def _integer_pow_infer(x: Type, *, y: int) -> Type:
     if y < 0 and isinstance(x, ArrayType) and dtypes.is_integer(x.dtype):
         raise DTypeError(
             message(
-                f"integer_pow{here()}: an integer has no negative powers among the integers",
+                f"integer_pow{here()}: integers have no negative powers",
                 f"got {x} to the power {y}",
                 help="cast it to a float with .astype(...)",
             )

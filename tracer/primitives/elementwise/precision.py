@@ -50,7 +50,7 @@ def _reduce_infer(x: Type, *, exponent_bits: int, mantissa_bits: int) -> Type:
     if exponent_bits < 1 or mantissa_bits < 0:
         raise ArgumentError(
             message(
-                f"reduce_precision{here()}: at least 1 bit of exponent and 0 of mantissa",
+                f"reduce_precision{here()}: expected at least 1 exponent bit and 0 mantissa bits",
                 f"got exponent_bits={exponent_bits}, mantissa_bits={mantissa_bits}",
                 help="bfloat16 is 8 and 7, float16 is 5 and 10",
             )

@@ -101,7 +101,7 @@ _infer_float = pointwise_infer("polygamma", "f")
 def _polygamma_infer(x: Type, *, order: int) -> Type:
     if order < 1:
         raise ArgumentError(
-            message(f"polygamma{here()}: the order is 1 or more", f"got {order}", help="order 0 is digamma")
+            message(f"polygamma{here()}: the order must be 1 or more", f"got {order}", help="order 0 is digamma")
         )
     result: Type = _infer_float(x)
     return result

@@ -59,7 +59,7 @@ def conv_dimension_numbers(
             message(
                 f"conv{here()}: operands need the same number of axes, at least two",
                 f"got {shapes.show(lhs_shape)} and {shapes.show(rhs_shape)}",
-                help="one axis for batches, one for features, and the spatial ones; add those that lack",
+                help="one axis for batches, one for features, and the spatial ones; add the missing ones",
             )
         )
     if dimension_numbers is None:
@@ -72,14 +72,16 @@ def _numbers_of_strings(dimension_numbers: Any, rank: int) -> ConvDimensionNumbe
     specs = tuple(dimension_numbers) if isinstance(dimension_numbers, tuple | list) else ()
     if len(specs) != 3 or not all(isinstance(spec, str) for spec in specs):
         raise ArgumentError(
-            message(f"conv{here()}: dimension_numbers are three strings", f"got {dimension_numbers!r}", help=_EXAMPLE)
+            message(
+                f"conv{here()}: dimension_numbers must be three strings", f"got {dimension_numbers!r}", help=_EXAMPLE
+            )
         )
     window = [c for c in specs[1] if c not in "OI"]
     for spec, letters in zip(specs, ("NC", "OI", "NC"), strict=True):
         if len(spec) != rank or sorted(spec) != sorted([*letters, *window]):
             raise ArgumentError(
                 message(
-                    f"conv{here()}: dimension_numbers name every axis once",
+                    f"conv{here()}: dimension_numbers must name every axis once",
                     f"got {spec!r} among {specs} for operands of {rank} axes",
                     help=_EXAMPLE,
                 )

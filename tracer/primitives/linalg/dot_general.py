@@ -310,7 +310,7 @@ def _canonical_axes(operation: str, lhs: Operand, rhs: Operand, dimension_number
     if len(canonical[0]) != len(canonical[1]) or len(canonical[2]) != len(canonical[3]):
         raise ShapeError(
             message(
-                f"{operation}{here()}: the operands name different numbers of axes",
+                f"{operation}{here()}: the operands must name equally many axes",
                 f"contracted axes {canonical[0]} and {canonical[1]}, batch axes {canonical[2]} and {canonical[3]}",
                 help="dimension_numbers = ((lhs contracted, rhs contracted), (lhs batch, rhs batch))",
             )

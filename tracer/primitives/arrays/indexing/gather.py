@@ -260,7 +260,7 @@ def scatter_infer(name: str, kinds: str) -> Any:
         if expected != updates.shape:
             raise ShapeError(
                 message(
-                    f"{name}{here()}: updates of one window for each index vector",
+                    f"{name}{here()}: the updates must hold one window for each index vector",
                     f"got {updates} for {operand}, indices {indices}, {dimension_numbers}"
                     + (f"; expected shape {expected}" if expected is not None else ""),
                     help="broadcast the updates; x.at[i].set(v) does",
