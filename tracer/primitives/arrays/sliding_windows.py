@@ -64,7 +64,7 @@ def _infer(x: Type, *, axes: Shape, window: Shape, strides: Shape, dilations: Sh
     if not len(axes) == len(window) == len(strides) == len(dilations) or len(set(axes)) != len(axes):
         raise ShapeError(
             message(
-                f"sliding_windows{here()}: expected one window size, stride and dilation for every axis, and distinct axes",
+                f"sliding_windows{here()}: expected distinct axes, each with one window size, stride and dilation",
                 f"got axes={axes}, window={window}, strides={strides}, dilations={dilations}",
                 help="leave out axes without a window",
             )
@@ -118,7 +118,7 @@ def _added(ct: Any, axis: int, size: int, count: int, stride: int, dilation: int
 
 
 def _side_by_side(ct: Any, axis: int, size: int, stride: int) -> Any:
-    """Undo a window whose positions do not overlap: they lie one after another, with zeros between."""
+    """Undo a window whose positions do not overlap: place them one after another, with zeros between."""
     places, count = ct.shape[axis], ct.shape[-1]
     rows = moveaxis(ct, ct.ndim - 1, axis + 1)
     if count < stride:

@@ -155,7 +155,7 @@ _KEPT_DTYPES = (
 
 
 def _top_k_has_nest(x: Type, *, k: int, axis: int) -> bool:
-    """Return whether few of many contiguous elements are wanted: a loop nest finds those in one pass."""
+    """Return whether k is small and the elements contiguous, so that a loop nest finds the k largest in one pass."""
     few = 1 <= k <= _MAX_K and x.shape[axis] >= _MIN_SIZE
     contiguous = size(x) > 0 and all(n == 1 for n in x.shape[axis + 1 :])
     return few and contiguous and isinstance(x, ArrayType) and x.dtype in _KEPT_DTYPES

@@ -58,7 +58,7 @@ def _broadcast_infer(x: Type, *, shape: Shape, broadcast_dimensions: tuple[int, 
     if not fits or any(a >= b for a, b in pairwise(dims)):
         raise ShapeError(
             message(
-                f"broadcast_in_dim{here()}: expected one axis of the result for every axis of the operand, in increasing order",
+                f"broadcast_in_dim{here()}: expected an axis of the result for every axis of the operand, increasing",
                 f"got broadcast_dimensions={dims} for {x} to {_show(shape)}",
                 help="transpose the operand first to reorder its axes",
             )
@@ -153,9 +153,9 @@ def full(shape: Sequence[int], fill_value: Value, dtype: DType | None = None) ->
 def full_like(x: Value, fill_value: Scalar, dtype: DType | None = None, shape: Sequence[int] | None = None) -> Any:
     """Return an array filled with one value, in the shape and dtype of `x` unless others are given.
 
-    x: an array [*s] or a scalar; fill_value: a scalar; dtype, shape: override those of `x`. Returns [*s] or [*shape],
-    weak if `x` is weak and no dtype is given. Raises DTypeError if the dtype cannot hold a Python scalar, ShapeError
-    for a negative size.
+    x: an array [*s] or a scalar; fill_value: a scalar; dtype, shape: override x's. Returns [*s] or [*shape], weak if
+    `x` is weak and no dtype is given. Raises DTypeError if the dtype cannot hold a Python scalar, ShapeError for a
+    negative size.
 
     >>> full_like(tnp.asarray([1.5, 2.5]), 3)
     Array([3., 3.], f64)

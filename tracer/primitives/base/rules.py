@@ -239,7 +239,7 @@ def differentiable(x: Operand) -> bool:
 def pointwise_batch(
     ctx: Any, xs: Sequence[Operand], axes: Sequence[int | None], **params: Any
 ) -> tuple[list[Any], list[int | None]]:
-    """Align the operands on one batch axis; broadcast those without it."""
+    """Align the operands on one batch axis. Unbatched operands are broadcast along it."""
     positions = {axis for axis in axes if axis is not None}
     arrays_batched = all(axis is not None or isinstance(x, Literal) for x, axis in zip(xs, axes, strict=True))
     if len(positions) == 1 and arrays_batched:

@@ -202,7 +202,7 @@ def moveaxis(x: Operand, source: int, destination: int) -> Any:
 
 
 def align(ctx: Any, xs: Sequence[Any], axes: Sequence[int | None]) -> tuple[list[Any], int]:
-    """Move the batch axes of all operands to that of the first batched one. Broadcast unbatched operands along it."""
+    """Move the batch axes of all operands to the first one among them. Broadcast unbatched operands along it."""
     axis = next(axis for axis in axes if axis is not None)
     return [_with_batch_axis(ctx, x, own, axis) for x, own in zip(xs, axes, strict=True)], axis
 

@@ -270,7 +270,7 @@ def _sums_made_smaller(less: Any, terms: Any, axis: int, reverse: bool) -> Any:
 
 
 def _weight(x: Any, z: Any) -> Any:
-    """Compute e^(x - z), 1 where both are the same infinity: what attains it moves it, as in logaddexp."""
+    """Compute e^(x - z), and 1 where both are the same infinity, so that x gets the tangent there, as in logaddexp."""
     same = and_(eq(x, z), not_(is_finite(_real_part(z))))
     return exp(select(same, full_like(x, 0), sub(x, z)))
 
@@ -289,7 +289,7 @@ def _cumlogsumexp_jvp(ctx: Any, xs: Any, dxs: Any, *, axis: int, reverse: bool) 
 
 
 def _mean_of_tangents(x: Any, dx: Any, axis: int, reverse: bool) -> Any:
-    """Divide running sums of e^(x - m) dx by those of e^(x - m). Elements equal to an infinite maximum weigh 1.
+    """Divide running sums of e^(x - m) dx by running sums of e^(x - m). Elements equal to an infinite maximum weigh 1.
 
     m counts as a constant: the quotient does not depend on it.
     """

@@ -126,7 +126,7 @@ class LoopSplit(NamedTuple):
 
 
 def split_body(split: LinearizedProgram, consts: int, *, counted: bool) -> LoopSplit:
-    """Choose what a split body pushes. Constants need no keeping; other residuals are pushed, equal ones once.
+    """Choose the residuals that a split body pushes. Constants need no keeping; equal residuals are pushed once.
 
     counted: whether the body's first input is the step.
     """

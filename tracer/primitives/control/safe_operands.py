@@ -1,9 +1,9 @@
 """`stand_in`: operands for the dead lanes of a batch, where arrays that all lanes share are differentiated.
 
-A batch also computes dead lanes: those that are done, or took another branch. Slopes may be infinite there. For a
-lane's own operands, `live` drops that gradient. The gradient of a shared array is a sum over lanes, which one product
-of zero and infinity turns to NaN. So once such an array moves, dead lanes compute on the operands of a live lane, where
-slopes are finite. A program that is not differentiated computes as if `stand_in` were the identity.
+A batch also computes dead lanes, which are done or took another branch. Slopes may be infinite there. For a lane's own
+operands, `live` drops that gradient. The gradient of a shared array is a sum over lanes, which one product of zero and
+infinity turns to NaN. So once such an array moves, dead lanes compute on the operands of a live lane, where slopes are
+finite. A program that is not differentiated computes as if `stand_in` were the identity.
 
 With masks of several axes (batches of batches) an operand has the first `lanes` axes of the mask: none if all lanes
 share it, all if each lane has its own.

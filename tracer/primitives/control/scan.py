@@ -213,7 +213,7 @@ def _transpose(
     ctx: Any, cts: Sequence[Any], xs: Sequence[Any], *, body: Program, consts: int, carries: int, reverse: bool,
     **params: Any,
 ) -> list[Any]:  # fmt: skip
-    """Scan the other way: carry the cotangents of the constants and carries, and yield those of the xs."""
+    """Scan the other way: carry the cotangents of the constants and carries, and yield the cotangents of the xs."""
     given = split_parts(tuple(map(is_linear, xs)), consts, carries)
     flags = given._replace(carry=linear_carries(body, given.consts, given.carry, given.xs))
     if not all(flags.carry):

@@ -91,16 +91,16 @@ def _scatter_mul_transpose(
 _ELEMENTS = ScatterDimensionNumbers((), (0,), (0,))
 
 
-def products_of_others(x: Any, places: Any) -> Any:
-    """Return, for each element of x [n], the product of the others that have its place. places: integers [n].
+def products_of_others(x: Any, keys: Any) -> Any:
+    """Return, for each element of x [n], the product of the other elements with an equal `key`. keys: integers [n].
 
-    It is the product of those before times that of those behind, each by one pass in order of place. Nothing is
-    divided, so zeros are exact to every order.
+    It is the product of the elements before times the product of the elements after, each by one pass in order of key.
+    Nothing is divided, so zeros are exact to every order.
     """
     n = x.shape[0]
     if n < 2:
         return full_like(x, 1)
-    keys, order = sort((places, iota(dtypes.I64, n)))
+    keys, order = sort((keys, iota(dtypes.I64, n)))
     factors = take_along(x, order, 0, unique_indices=True)
     meets = eq(slice_in_dim(keys, 0, n - 1), slice_in_dim(keys, 1, n))
     alone = full((1,), False)

@@ -90,8 +90,8 @@ live_p = Primitive(
 def live(mask: Any, x: Any) -> Any:
     """Return x [*lanes, ...], with a derivative only in the lanes that the mask [*lanes] names.
 
-    A batch also computes dead lanes: those that are done, or took another branch. Slopes may be infinite there, and the
-    zero cotangent times infinity is NaN. `live` drops it.
+    A batch also computes dead lanes, which are done or took another branch. Slopes may be infinite there, and the zero
+    cotangent times infinity is NaN. `live` drops it.
     """
     return bind(live_p, mask, x) if isinstance(x.type, ArrayType) and is_differentiable(x.type) else x
 

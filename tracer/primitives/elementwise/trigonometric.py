@@ -40,7 +40,7 @@ tan_p = Primitive(
 def _asin_slope(x: Operand) -> Any:
     """Compute 1 / sqrt(1 - x^2). Factored, it neither cancels near 1 nor leaves the branch of a complex x.
 
-    Its own derivative for real x is that of 1 - x^2, so that no zero meets the infinite slope at 1.
+    Real x is differentiated as 1 - x^2, so that no zero meets the infinite slope at 1.
     """
     factored = mul(sub(1, x), add(1, x))
     if is_complex(x):

@@ -98,7 +98,7 @@ def padtype_to_pads(
 ) -> Padding:
     """Return the padding that a name stands for.
 
-    "VALID" is none, "SAME" gives ceil(size / stride) positions, "SAME_LOWER" pads more in front. in_shape,
+    "VALID" is zero, "SAME" gives ceil(size / stride) positions, "SAME_LOWER" pads more in front. in_shape,
     window_shape, window_strides: an integer per axis; padding: a name, in either case. Returns a pair (before, after)
     per axis. Raises ArgumentError for another name.
 
@@ -321,7 +321,7 @@ def conv_transpose(
 
 
 def _transposed_pads(window: int, stride: int, padding: Any) -> tuple[int, int]:
-    """Return the padding of a dilated lhs, from that of the convolution it transposes."""
+    """Return the padding of a dilated lhs, from the padding of the convolution it transposes."""
     if padding == "SAME":
         total = window + stride - 2
         before = window - 1 if stride > window - 1 else math.ceil(total / 2)

@@ -146,7 +146,7 @@ def _lu_jvp(ctx: Any, xs: Any, dxs: Any) -> list[Any]:
 
 
 def _squared(x: Any, n: int) -> Any:
-    """Extend a triangle to n rows and columns by those of the identity."""
+    """Extend a triangle to n rows and columns by rows and columns of the identity."""
     shape, dtype = x.type.shape, x.type.dtype
     rows, columns = n - shape[-2], n - shape[-1]
     if not (rows or columns):

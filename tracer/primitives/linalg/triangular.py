@@ -119,7 +119,7 @@ triangular_solve_p: Primitive = Primitive(
 
 
 def solve_triangular(a: Any, b: Any, **params: Any) -> Any:
-    """Bind `triangular_solve` with parameters that are known to fit, by default those of a plain lower triangle."""
+    """Bind `triangular_solve` with parameters that are known to fit, by default of a plain lower triangle."""
     given = {"left_side": True, "lower": True, "transpose_a": False, "conjugate_a": False, "unit_diagonal": False}
     return bind(triangular_solve_p, a, b, **{**given, **params})
 

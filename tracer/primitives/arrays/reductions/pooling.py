@@ -61,7 +61,7 @@ def _infer(name: str, kinds: str) -> Rule:
         ):
             raise ArgumentError(
                 message(
-                    f"{name}{here()}: expected one positive window size, stride and dilation, and one padding, for every axis",
+                    f"{name}{here()}: expected window sizes, strides and dilations >= 1, and paddings, per axis",
                     f"got window={window}, strides={strides}, padding={padding}, base_dilation={base_dilation}, "
                     f"window_dilation={window_dilation} for {x}",
                     help="axes that are not reduced have a window of 1",

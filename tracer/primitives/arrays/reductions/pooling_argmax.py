@@ -101,7 +101,7 @@ class Lattice:
 
     @property
     def _numbered(self) -> range:
-        """Axes along which elements are numbered: those with windows, if they are adjacent, else all."""
+        """Axes along which elements are numbered: the axes with windows if they are adjacent, else all."""
         axes = [a for a, (w, s) in enumerate(zip(self.window, self.strides, strict=True)) if (w, s) != (1, 1)]
         together = axes and axes[-1] - axes[0] + 1 == len(axes)
         return range(axes[0], axes[-1] + 1) if together else range(len(self.shape))

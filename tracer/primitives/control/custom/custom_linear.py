@@ -70,7 +70,7 @@ def _transposed(
 
 
 def push_forward(residuals: Operands, dxs: Operands, params: Mapping[str, Any]) -> list[Any]:
-    """Return the tangents by the transpose of the backward function, from those of the active arguments.
+    """Return the tangents from the active arguments' tangents, by the transpose of the backward function.
 
     Raises NoRuleError if the backward function is not linear.
     """

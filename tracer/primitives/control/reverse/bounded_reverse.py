@@ -65,7 +65,7 @@ def _with_zeros(ctx: Any, sweep: Sweep, wider: Sweep, cotangents: Sequence[Any])
 
 
 def _operands(ctx: Any, sweep: Sweep, wider: Sweep, xs: Sequence[Any]) -> list[Any]:
-    """Return the operands of `loop_pull` on the wider sweep, from those of the other."""
+    """Convert the operands of `loop_pull` on `sweep` to operands on `wider`."""
     cond_consts, consts, carry, cotangents = sweep.split(xs)
     return [*cond_consts, *consts, *carry, *_with_zeros(ctx, sweep, wider, cotangents)]
 
@@ -218,7 +218,7 @@ def _pull_reference(*values: Any, **params: Any) -> list[Any]:
 
 
 def _pushed_operands(sweep: Sweep, xs: Sequence[Any], tangents: Sequence[Any], moved: Sequence[Any]) -> list[Any]:
-    """Return the operands of `loop_pull` on the loop that carries tangents, from those of this loop."""
+    """Convert the operands of `loop_pull` on this loop to operands on the loop that carries tangents."""
     cond_consts, consts, carry, cts = sweep.split(xs)
     m = sum(sweep.moving_consts)
     arriving = [*moved[:m], *cts[:m], *moved[m:], *cts[m:]]
@@ -299,7 +299,7 @@ loop_pull_p = Primitive(
 
 
 def _sweeps_of(params: Mapping[str, Any]) -> tuple[Sweep, Sweep]:
-    """Return the sweep, and that of the loop which carries tangents."""
+    """Return the sweep, and the sweep of the loop which carries tangents."""
     own = {name: value for name, value in params.items() if not name.startswith("d_")}
     sweep = sweep_of(own)
     m = sum(sweep.moving_consts)
@@ -320,7 +320,7 @@ def _sweeps_of(params: Mapping[str, Any]) -> tuple[Sweep, Sweep]:
 
 
 def _bend_operands(sweep: Sweep, values: Sequence[Any]) -> list[Any]:
-    """Return the operands of `loop_bend` as those of the wider `loop_pull`."""
+    """Convert the operands of `loop_bend` to operands of the wider `loop_pull`."""
     tangents = sum(sweep.moving)
     known = sweep.cond_consts + len(sweep.moving) + tangents
     return _pushed_operands(sweep, values[:known], values[known : known + tangents], values[known + tangents :])

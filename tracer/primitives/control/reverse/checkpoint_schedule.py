@@ -66,7 +66,7 @@ def min_int(a: int, b: int) -> int:
 
 
 def pull_in_memory(sweep: Sweep, operands: Sequence[Any]) -> Values:
-    """Return the cotangents of what moves, from operands (cond_consts, consts, carry, cotangents of both)."""
+    """Return the cotangents of all that moves. operands: (cond_consts, consts, carry, cotangents)."""
     operands = _as_declared(sweep, operands)
     run, shares = _Run(sweep, operands), Shares(sweep)
     cotangents = sweep.split(operands)[3]

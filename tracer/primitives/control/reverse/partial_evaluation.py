@@ -95,7 +95,7 @@ def _as_type(x: Operand, type: Type) -> Operand:
 
 
 def _check_operands(equation: Equation, flags: Sequence[bool], tape: Sequence[Equation]) -> None:
-    """Raise NoRuleError if an index or a predicate was computed from what is transposed."""
+    """Raise NoRuleError if an index or a predicate was computed from a transposed operand."""
     for atom, on in zip(equation.inputs, flags, strict=True):
         if on and not is_differentiable(atom.type) and not isinstance(atom.type, Float0Type):
             made = next((e for e in tape if atom in e.outputs), equation)

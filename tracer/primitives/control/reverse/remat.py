@@ -164,9 +164,9 @@ class _Split(NamedTuple):
 
 @remembered
 def _split(program: Program, policy: Policy, prevent_cse: bool, linearize: Any, active: tuple[bool, ...]) -> _Split:
-    """Linearise the program, save what the policy chooses, and recompute the rest in the linear part.
+    """Linearise the program, save the values that the policy chooses, and recompute the rest in the linear part.
 
-    Nested checkpoints also save what this policy chooses, since it is kept in any case.
+    Nested checkpoints save the policy's values too, since these are kept in any case.
     """
     split = linearize(_keeping(program, policy), active, nested=False)
     count, total = len(program.outputs), len(split.forward.outputs)
@@ -192,7 +192,7 @@ def _split(program: Program, policy: Policy, prevent_cse: bool, linearize: Any, 
 
 
 def _keeping(program: Program, policy: Policy) -> Program:
-    """Return the program with this policy joined to that of every nested checkpoint."""
+    """Return the program with this policy joined to the policy of every nested checkpoint."""
 
     def told(value: Any) -> Any:
         if isinstance(value, Policy):

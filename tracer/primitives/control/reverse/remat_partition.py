@@ -199,7 +199,7 @@ class Divider:
     def _divided_scan(
         self, equation: Equation, needed: Sequence[bool], fresh: Sequence[Var]
     ) -> tuple[tuple[Equation, ...], Equation]:
-        """Divide a scan. The rerun carries what its steps need of the carries, and takes slices of saved values."""
+        """Divide a scan. The rerun carries only the carries that its steps need, and takes slices of saved values."""
         params = equation.params
         consts, carries = params["consts"], params["carries"]
         body, _ = self.within.plain(params["body"])
@@ -230,7 +230,7 @@ class Divider:
         return (early,), late
 
     def _divided_cond(self, equation: Equation, needed: Sequence[bool]) -> tuple[tuple[Equation, ...], Equation]:
-        """Divide a cond. Every branch returns slots for what any of them saves; the rerun branch reads its own."""
+        """Divide a cond. Every branch returns slots for all saved values; the rerun branch reads its own."""
         index, *operands = equation.inputs
         divisions = [self.within.divided(branch, needed) for branch in equation.params["branches"]]
         slots = [v.type for v in equation.outputs]
@@ -287,7 +287,7 @@ class Divider:
 
 
 def _slots_of(saved: Sequence[Var], outputs: Sequence[Atom], slots: list[Type]) -> list[int]:
-    """Return the slot of each saved value: that of the result it equals, or one of its type, appended at need."""
+    """Return the slot of each saved value: the slot of the result it equals, or one of its type, appended at need."""
     there = {atom: n for n, atom in enumerate(outputs) if atom.type == slots[n]}
     numbers: list[int] = []
     for v in saved:
@@ -339,7 +339,7 @@ def _pushing(
 
 
 def pushed(body: Program, carries: int) -> dict[Atom, int]:
-    """Map the values that steps leave on the loop's own stacks to the numbers of those stacks."""
+    """Map the values that steps push on the loop's own stacks to the numbers of these stacks."""
     definitions = {v: e for e in body.equations for v in e.outputs if e.primitive in (push_p, put_p)}
     found: dict[Atom, int] = {}
     for number, (carry, atom) in enumerate(zip(body.inputs[-carries:], body.outputs, strict=True)):

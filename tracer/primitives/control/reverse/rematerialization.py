@@ -119,7 +119,7 @@ def _moved_bytes(variable: Var) -> int:
 
 
 def _cheapest(program: Program, wanted: set[Var], at_hand: set[Var]) -> set[Var]:
-    """Return the values to keep, and those at hand in any case."""
+    """Return the values to keep, and the values available in any case."""
     network, definition = _Network(), {v: e for e in program.equations for v in e.outputs}
     waiting, seen = list(wanted), set(wanted)
     for variable in wanted:
@@ -151,7 +151,7 @@ class _Network:
     room: dict[Any, dict[Any, int]] = field(default_factory=dict)
 
     def connect(self, start: Any, end: Any, capacity: int) -> None:
-        """Add capacity to an edge. The reverse edge takes what flows."""
+        """Add capacity to an edge. The reverse edge takes the flow."""
         forth, back = self.room.setdefault(start, {}), self.room.setdefault(end, {})
         forth[end] = forth.get(end, 0) + capacity
         back.setdefault(start, 0)

@@ -73,7 +73,7 @@ spread_p = Primitive(
 def spread(stack: Operand, size: int, axis: int = 0) -> Array:
     """Broadcast every item along a new axis, by default the leading one: an unbatched stack becomes a batched one.
 
-    A stack that a batch already spread, such as that of the cotangents in `jacrev`, is spread behind its batch axis.
+    A stack that a batch already spread, such as the cotangents' stack in `jacrev`, is spread behind its batch axis.
     """
     if _is_empty(stack):
         item = _item_type(stack.type)

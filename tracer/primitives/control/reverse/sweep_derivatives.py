@@ -53,14 +53,14 @@ def is_square(sweep: Sweep, tangents: Sequence[Type]) -> bool:
 
 
 def adjoint(sweep: Sweep, d_forward: Program, d_backward: Program, transpose: Callable[..., Any]) -> Sweep:
-    """Return the transpose of what `d_forward` and `d_backward` make of tangents, as a sweep. `sweep` keeps carries.
+    """Return the transpose of `d_forward` and `d_backward` with respect to tangents, as a sweep. `sweep` keeps carries.
 
-    With A, B and G as above, v for constants and carries, of which constants stay as they are:
+    A, B and G are as in the module's docstring. v are the tangents of constants, which stay as they are, and carries:
 
         v <- A v             forwards         dual t of the cotangents' tangents:    t <- B^T t
         du <- B du + G v     back             dual w of v:                           w <- A^T w + G^T t
 
-    So it is one of equal form, with t for v and w for du. `linear` is B^T.
+    So it is a sweep of equal form, with t for v and w for du. `linear` is B^T.
     """
     assert sweep.backward is not None
     backward, c, x = sweep.backward, sweep.consts, sweep.carries
@@ -106,7 +106,7 @@ def adjoint(sweep: Sweep, d_forward: Program, d_backward: Program, transpose: Ca
 
 
 def widened(sweep: Sweep, active: Sequence[bool], jvp: Jvp) -> Sweep:
-    """Return the sweep in which more moves: what is flagged, and the carries that it moves.
+    """Return the sweep in which the flagged constants and carries move too, and the carries that they move.
 
     Nothing is pulled back to the added constants and carries: their cotangents pass through steps unchanged. So second
     derivatives in variables that the first held fixed have sums and carries of their own.
@@ -143,12 +143,12 @@ def widened(sweep: Sweep, active: Sequence[bool], jvp: Jvp) -> Sweep:
 
 
 def own_of(wider: Sweep, sweep: Sweep, values: Sequence[Any]) -> list[Any]:
-    """Return, of values for all that moves in `wider`, those for what moves in `sweep`."""
+    """Pick the moving values of `sweep` from the moving values of `wider`."""
     return pick(values, pick(sweep.moving, wider.moving))
 
 
 def among(wider: Sweep, sweep: Sweep, own: Sequence[Any], others: Sequence[Any]) -> list[Any]:
-    """Return values for all that moves in `wider`: `own` for what moves in `sweep`, else those of `others`."""
+    """Merge moving values of `sweep` (`own`) into moving values of `wider` (`others`)."""
     given = iter(own)
     return [next(given) if on else x for x, on in zip(others, pick(sweep.moving, wider.moving), strict=True)]
 
