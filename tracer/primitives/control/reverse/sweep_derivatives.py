@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from tracer.ir.program import Program
 from tracer.ir.types import Type, tangent_type
@@ -203,14 +203,11 @@ def jvp_of_split(linearize: Jvp, program: Program, active: tuple[bool, ...], ins
     return _Derived(stage(run, [*program.input_types, *tangents], name=program.name).program, split.active_outputs)
 
 
-class _Derived:
+class _Derived(NamedTuple):
     """Program and its active outputs, as `jvp_program` gives them."""
 
-    __slots__ = ("active_outputs", "program")
-
-    def __init__(self, program: Program, active_outputs: tuple[bool, ...]) -> None:
-        self.program = program
-        self.active_outputs = active_outputs
+    program: Program
+    active_outputs: tuple[bool, ...]
 
 
 def _reordered(program: Program, inputs: Sequence[int], outputs: Sequence[int] | None = None) -> Program:
