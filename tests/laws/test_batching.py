@@ -19,8 +19,8 @@ from tracer.ir.check import check_program
 from tracer.ir.primitive import NoRule, Primitive
 from tracer.ir.program import Program
 from tracer.ir.types import ArrayType, with_shape
-from tracer.primitives.arrays.indexing.dimension_numbers import scatter_reference
 from tracer.primitives.arrays.indexing.gather import gather_p
+from tracer.primitives.arrays.indexing.reference import scatter_reference
 from tracer.primitives.base.reference import run_reference
 from tracer.trace.stage import stage
 from tracer.transforms.batch import batch_forward

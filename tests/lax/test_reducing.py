@@ -160,7 +160,11 @@ def test_settings_of_the_wrong_length_are_told() -> None:
         lambda: lax.reduce_window(X, 0.0, lax.add, (1, 2, 1), base_dilation=(1, 0, 1)),
         lambda: lax.reduce_window(X, 0.0, lax.add, (1, 2, 1), window_dilation=(2, 1)),
     ):
-        with pytest.raises(ArgumentError, match=r"reduce_window at .*: one positive window size, stride and dilation"):
+        with pytest.raises(
+            ArgumentError, match=r"reduce_window at .*: expected window sizes, strides and dilations >= 1"
+        ):
             call()
-    with pytest.raises(ArgumentError, match=r"select_and_scatter at .*: one positive window size, stride and dilation"):
+    with pytest.raises(
+        ArgumentError, match=r"select_and_scatter at .*: expected window sizes, strides and dilations >= 1"
+    ):
         lax.select_and_scatter(X, lax.ge, (2, 2), (1, 1, 1), "VALID", X, 0.0, lax.add)

@@ -116,7 +116,8 @@ WRONG: dict[str, Calls] = {
                        "ArgumentError": lambda: lax.conv_transpose(
                            np.ones((1, 5, 2)), np.ones((2, 2, 3)), (1, 1), "VALID")},
     "conv_dimension_numbers": {
-        "ArgumentError": lambda: lax.conv_dimension_numbers((1, 2, 3), (1, 2, 3), ("NCH", "OIH", "NCW"))},
+        "ArgumentError": lambda: lax.conv_dimension_numbers((1, 2, 3), (1, 2, 3), ("NCH", "OIH", "NCW")),
+        "ShapeError": lambda: lax.conv_dimension_numbers((1, 2, 3), (1, 2), None)},
     "conv_with_general_padding": _product(lax.conv_with_general_padding, (1,), "VALID", (1,), (1,)),
     "convert_element_type": {"DTypeError": lambda: lax.convert_element_type(KEYS, float)},
     "custom_linear_solve": {"ArgumentError": lambda: lax.custom_linear_solve(lambda x: x[0], X, lambda f, b: b)},

@@ -20,7 +20,7 @@ from tracer.primitives.arrays.reductions import reductions
 from tracer.primitives.base import shapes
 from tracer.primitives.base.reference import run_reference
 from tracer.primitives.base.shapes import moveaxis
-from tracer.primitives.control import cumulative
+from tracer.primitives.control import cumulative, scatter_mul
 from tracer.primitives.elementwise import arithmetic
 from tracer.trace.stage import stage
 from tracer.transforms.batch import batch_forward
@@ -29,7 +29,7 @@ from tracer.transforms.transpose import transpose_program
 
 lax: Any = SimpleNamespace(
     **{name: value for module in (
-        arithmetic, shapes, slice_pad_concatenate, reductions, cumulative, dynamic_slice, sorting)
+        scatter_mul, arithmetic, shapes, slice_pad_concatenate, reductions, cumulative, dynamic_slice, sorting)
        for name, value in vars(module).items() if not name.startswith("_")}
 )  # fmt: skip
 

@@ -89,8 +89,9 @@ def test_every_primitive_of_these_families_has_a_case() -> None:
     from tracer.primitives.arrays.sorting import SORTING
     from tracer.primitives.base.shapes import SHAPES
     from tracer.primitives.control.cumulative import SCANS
+    from tracer.primitives.control.scatter_mul import SCATTER_MUL
 
     used = {equation.primitive for case in BOTH for equation in program_of(case).equations}
-    families = (*SHAPES, *JOINING, *SLICING, *REDUCTIONS, *SCANS, *SORTING)
+    families = (*SHAPES, *JOINING, *SLICING, *SCATTER_MUL, *REDUCTIONS, *SCANS, *SORTING)
     assert [p.name for p in families if p not in used] == ["copy", "checked_indices"]  # the laws have theirs
     assert not any(isinstance(p.lower, NoRule) for p in families)

@@ -184,7 +184,7 @@ def test_while_loops_that_linear_values_end_have_no_transpose() -> None:
     place = f"test_transposed_loops.py:{f.__code__.co_firstlineno + 1}"
     assert str(error.value) == (
         f"transpose of while_loop at {place}: while_loop is not linear\n"
-        "  its condition reads what is transposed\n"
+        "  its condition reads transposed values\n"
         "  help: vjp differentiates functions that are not linear"
     )
 

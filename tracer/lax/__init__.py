@@ -72,6 +72,7 @@ from tracer.primitives.arrays.reductions import reductions as _reductions
 from tracer.primitives.base import broadcasting as _broadcasting
 from tracer.primitives.base import shapes as _shapes
 from tracer.primitives.control import cumulative as _scans
+from tracer.primitives.control import scatter_mul as _scatter_mul
 from tracer.primitives.elementwise import arithmetic as _arithmetic
 from tracer.primitives.elementwise import bits as _bits
 from tracer.primitives.elementwise import comparison as _comparison
@@ -203,7 +204,7 @@ dynamic_update_slice = public(_slicing.dynamic_update_slice)
 gather = public(_slicing.gather)
 scatter = public(_slicing.scatter)
 scatter_add = public(_slicing.scatter_add)
-scatter_mul = public(_slicing.scatter_mul)
+scatter_mul = public(_scatter_mul.scatter_mul)
 scatter_min = public(_slicing.scatter_min)
 scatter_max = public(_slicing.scatter_max)
 sort = public(_sorting.sort)

@@ -207,7 +207,7 @@ def pads_of(
     if any(len(given) != len(sizes) for given in counted) or any(n < 1 for given in numbers for n in given):
         raise ArgumentError(
             message(
-                f"{what}{here()}: one positive window size, stride and dilation, and one padding, for every axis",
+                f"{what}{here()}: expected window sizes, strides and dilations >= 1, and paddings, per axis",
                 f"got window={window}, strides={strides}, padding={padding}, base_dilation={base}, "
                 f"window_dilation={spread} for sizes {tuple(sizes)}",
                 help="axes that are not reduced have a window of 1",

@@ -22,6 +22,7 @@ from tracer.primitives.arrays.reductions.pooling import neutral
 from tracer.primitives.arrays.sliding_windows import padded, sliding_windows
 from tracer.primitives.base.broadcasting import broadcast_in_dim, reduce_sum
 from tracer.primitives.base.shapes import broadcasted_iota, iota, reshape, rev
+from tracer.primitives.control.scatter_mul import scatter_mul
 from tracer.primitives.elementwise.arithmetic import add_p, max_p, min_p, mul_p, sub
 from tracer.primitives.elementwise.comparison import eq, ge_p, gt_p, le_p, lt_p
 from tracer.primitives.elementwise.comparison import select as choose
@@ -48,7 +49,7 @@ _CHOOSING: Final[dict[Primitive, tuple[ScalarOp, Callable[..., Any]]]] = {
     le_p: (ScalarOp.MIN, reductions.argmin), lt_p: (ScalarOp.MIN, _last(reductions.argmin)),
 }  # fmt: skip
 _SCATTERING: Final[dict[Primitive, Callable[..., Any]]] = {
-    add_p: gather.scatter_add, mul_p: scattering.scatter_mul, min_p: scattering.scatter_min,
+    add_p: gather.scatter_add, mul_p: scatter_mul, min_p: scattering.scatter_min,
     max_p: scattering.scatter_max,
 }  # fmt: skip
 _OUTSIDE: Final = -1  # the index of padding

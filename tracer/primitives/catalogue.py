@@ -1,4 +1,4 @@
-"""The catalogue: every primitive there is, family by family. A new one is a line in its family's tuple."""
+"""Catalogue of all primitives, family by family. A new primitive is a name in its family's tuple."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from tracer.primitives.control.reverse.remat import CHECKPOINT
 from tracer.primitives.control.reverse.residual_stacks import STACKS
 from tracer.primitives.control.safe_operands import STAND_INS
 from tracer.primitives.control.scan import SCAN
+from tracer.primitives.control.scatter_mul import SCATTER_MUL
 from tracer.primitives.control.while_loop import LOOPS
 from tracer.primitives.elementwise.arithmetic import ARITHMETIC
 from tracer.primitives.elementwise.bits import BITS
@@ -70,6 +71,7 @@ CATALOGUE: Final[tuple[Primitive, ...]] = (
     *SHAPES,
     *JOINING,
     *SLICING,
+    *SCATTER_MUL,
     *SLIDING,
     *REDUCTIONS,
     *WINDOW_REDUCTIONS,

@@ -9,6 +9,7 @@ from tracer.errors import NoRuleError, message
 from tracer.ir.primitive import NoRule, Primitive, Zero
 from tracer.ir.program import Literal
 from tracer.ir.types import StackType, Type, tangent_type
+from tracer.primitives.arrays.dynamic_slice import dynamic_slice, dynamic_update_slice
 from tracer.primitives.base.shapes import broadcast_in_dim, moveaxis
 from tracer.primitives.control.reverse.residual_stacks import add_stacks, filled, spread
 from tracer.primitives.elementwise.arithmetic import add
@@ -59,6 +60,13 @@ class Context:
         """Return the sum of two tangents or cotangents of one value."""
         total: Operand = add_stacks(x, y) if isinstance(x.type, StackType) else add(x, y)
         return total
+
+    @staticmethod
+    def add_slice(total: Operand, value: Array, start: Sequence[int]) -> Array:
+        """Add `value` to the box of `total` that begins at `start`, in place where possible."""
+        there = dynamic_slice(total, start, value.shape)
+        result: Array = dynamic_update_slice(total, Context.add(there, value), start)
+        return result
 
     @staticmethod
     def zeros(type: Type) -> Array:

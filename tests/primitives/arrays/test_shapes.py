@@ -57,12 +57,12 @@ def test_misuse_states_operation_place_expected_got_and_remedy() -> None:
         "  help: reorder (0, 1)",
     ]
     assert error_of(lambda: lax.broadcast_in_dim(x, (4, 2, 5), (1, 2))) == [
-        "broadcast_in_dim: sizes must be 1 or those of the result",
+        "broadcast_in_dim: sizes must be 1 or equal to the result's",
         "  got f64[2,3] to [4,2,5] with broadcast_dimensions=(1, 2)",
         "  help: reshape or slice the operand",
     ]
     assert error_of(lambda: lax.slice(x, (0, 2), (2, 4))) == [
-        "slice: 0 <= start <= limit <= size and stride >= 1 along every axis",
+        "slice: expected 0 <= start <= limit <= size and stride >= 1 along every axis",
         "  got f64[2,3], start_indices=(0, 2), limit_indices=(2, 4), strides=(1, 1)",
         "  help: x[a:b] clips as NumPy does; rev gives negative strides",
     ]
@@ -72,17 +72,17 @@ def test_misuse_states_operation_place_expected_got_and_remedy() -> None:
         "  help: tracer.numpy.concatenate promotes; here, cast with .astype(...)",
     ]
     assert error_of(lambda: lax.concatenate([x, arr(np.ones((3, 3)))], 1)) == [
-        "concatenate: shapes must agree but for axis 1",
+        "concatenate: shapes must agree except along axis 1",
         "  got f64[2,3], f64[3,3]",
         "  help: reshape, pad or slice the operands",
     ]
     assert error_of(lambda: lax.concatenate([], 0)) == [
-        "concatenate: one array or more, each with an axis",
+        "concatenate: expected one array or more, each with an axis",
         "  got none",
         "  help: reshape scalars to shape (1,)",
     ]
     assert error_of(lambda: lax.pad(x, 0.0, [(-2, -1, 0), (0, 0, 0)])) == [
-        "pad: negative padding takes more than there is",
+        "pad: negative padding removes more elements than there are",
         "  got f64[2,3], padding_config=((-2, -1, 0), (0, 0, 0))",
         "  help: low + high + size + (size - 1) * interior must not be negative",
     ]
@@ -92,7 +92,7 @@ def test_misuse_states_operation_place_expected_got_and_remedy() -> None:
         "  help: index or reduce the axis instead",
     ]
     assert error_of(lambda: lax.split(x, (1, 1), axis=1)) == [
-        "split: the sizes must add up to that of the axis",
+        "split: the sizes must add up to the size of the axis",
         "  got sizes=(1, 1) for axis 1 of f64[2,3]",
         "  help: tracer.numpy.array_split takes any number of parts",
     ]

@@ -176,7 +176,7 @@ def test_misuse_says_what_was_expected() -> None:
     )
     with pytest.raises(DTypeError, match="takes integer indices"):
         lax.gather(x, arr([[0.0]]), ROW, (1, 4))
-    with pytest.raises(ShapeError, match="updates of one window for each index vector"):
+    with pytest.raises(ShapeError, match="the updates must hold one window for each index vector"):
         lax.scatter_add(x, points(0, 1), arr(np.ones((1, 4))), ScatterDimensionNumbers((1,), (0,), (0,)))
     with pytest.raises(DTypeError, match="the updates must have the operand's dtype"):
         lax.scatter(arr([1.0]), points(0), arr([1]), INTO_POINT)
@@ -186,4 +186,4 @@ def test_misuse_says_what_was_expected() -> None:
         lax.gather(x, points(0, 1), ROW, (1, 4), predicate=arr([True]))
     with pytest.raises(ShapeError) as slice_error:
         lax.dynamic_slice(x, (0,), (1,))
-    assert "a start for every axis, and a slice no larger than the operand" in str(slice_error.value)
+    assert "expected one start per axis, and a slice no larger than the operand" in str(slice_error.value)

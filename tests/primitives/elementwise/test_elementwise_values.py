@@ -385,7 +385,7 @@ def test_errors_name_the_operation_the_place_and_the_remedy() -> None:
         '  help: cast it, which.astype("int32"), or compare it'
     )
     assert raised(lambda x: integer_pow(x, -1), i) == (
-        "integer_pow at <line>: an integer has no negative powers among the integers\n"
+        "integer_pow at <line>: integers have no negative powers\n"
         "  got i32[1] to the power -1\n  help: cast it to a float with .astype(...)"
     )
     assert raised(lambda x: bitcast_convert_type(x, np.int64), f) == (
@@ -393,14 +393,14 @@ def test_errors_name_the_operation_the_place_and_the_remedy() -> None:
         "  got f32[1] to i64\n  help: reshape it so that the last axis has size 2"
     )
     assert raised(lambda x: bitcast_convert_type(x, np.int64), c) == (
-        "bitcast_convert_type at <line>: from and to integers and floats of whole bytes\n"
+        "bitcast_convert_type at <line>: dtypes must be integers or floats of whole bytes\n"
         "  got c64[1] to i64\n  help: convert with .astype(...), or take real and imaginary parts first"
     )
     assert raised(lambda x: convert_element_type(x, "text"), f).startswith(
         "convert_element_type at <line>: no such dtype\n  got 'text'\n  help: the dtypes are bool, int8 to int64"
     )
     assert raised(lambda x: reduce_precision(x, 0, 3), f) == (
-        "reduce_precision at <line>: at least 1 bit of exponent and 0 of mantissa\n"
+        "reduce_precision at <line>: expected at least 1 exponent bit and 0 mantissa bits\n"
         "  got exponent_bits=0, mantissa_bits=3\n  help: bfloat16 is 8 and 7, float16 is 5 and 10"
     )
     assert raised(complex, np.float16([1]), np.float16([1])) == (
@@ -411,5 +411,5 @@ def test_errors_name_the_operation_the_place_and_the_remedy() -> None:
         "  help: RoundingMethod.AWAY_FROM_ZERO or RoundingMethod.TO_NEAREST_EVEN"
     )
     assert raised(lambda x: polygamma(-1, x), f) == (
-        "polygamma at <line>: the order is 1 or more\n  got -1\n  help: order 0 is digamma"
+        "polygamma at <line>: the order must be 1 or more\n  got -1\n  help: order 0 is digamma"
     )

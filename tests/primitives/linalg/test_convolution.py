@@ -164,7 +164,7 @@ X, Y = np.ones((2, 4, 5, 5)), np.ones((6, 4, 3, 3))
         (ArgumentError, "window_strides has one positive integer", lambda a, b: conv(a, b, (0, 1), "SAME"), X, Y),
         (ArgumentError, "does not say where a dilated lhs begins",
          lambda a, b: conv_with_general_padding(a, b, (1, 1), "SAME", (2, 2), None), X, Y),
-        (ArgumentError, "are three strings",
+        (ArgumentError, "must be three strings",
          lambda a, b: conv_general_dilated(a, b, (1, 1), "SAME", dimension_numbers="NCHW"), X, Y),
         (ArgumentError, "name every axis once",
          lambda a, b: conv_general_dilated(a, b, (1, 1), "SAME", dimension_numbers=("NCHW", "OIHH", "NCHW")), X, Y),

@@ -23,6 +23,7 @@ from tracer.numpy.shapes.indexing import CHECKED, Index, Taken, get, index_vecto
 from tracer.primitives.arrays import dynamic_slice as primitives
 from tracer.primitives.arrays.indexing.dimension_numbers import GatherScatterMode, ScatterDimensionNumbers
 from tracer.primitives.base.shapes import reshape, rev, transpose
+from tracer.primitives.control.scatter_mul import scatter_mul
 from tracer.primitives.elementwise import comparison
 from tracer.runtime.eager.call_cache import replayed, static
 from tracer.trace.array import KEY_DTYPE, Array, concrete_value
@@ -46,7 +47,7 @@ class Update(NamedTuple):
 SET = Update("x.at[i].set", lambda old, new: new, primitives.scatter, overwrites=True)
 ADD = Update("x.at[i].add", arithmetic.add, primitives.scatter_add, np.add)
 SUBTRACT = ADD._replace(name="x.at[i].subtract")  # of values that are negated before
-MULTIPLY = Update("x.at[i].multiply", arithmetic.multiply, primitives.scatter_mul, np.multiply)
+MULTIPLY = Update("x.at[i].multiply", arithmetic.multiply, scatter_mul, np.multiply)
 MIN = Update("x.at[i].min", arithmetic.minimum, primitives.scatter_min)
 MAX = Update("x.at[i].max", arithmetic.maximum, primitives.scatter_max)
 ASSIGN = SET._replace(name="x[i] = v")

@@ -12,10 +12,11 @@ from tracer.passes.base.rules import Rules
 from tracer.primitives.arrays.dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
 from tracer.primitives.arrays.indexing.dimension_numbers import GatherScatterMode
 from tracer.primitives.arrays.indexing.gather import gather_p, scatter_add_p
-from tracer.primitives.arrays.indexing.scatter import scatter_max_p, scatter_min_p, scatter_mul_p, scatter_p
+from tracer.primitives.arrays.indexing.scatter import scatter_max_p, scatter_min_p, scatter_p
 from tracer.primitives.arrays.slice_pad_concatenate import concatenate_p
 from tracer.primitives.base.broadcasting import broadcast_in_dim_p
 from tracer.primitives.base.shapes import squeeze_p
+from tracer.primitives.control.scatter_mul import scatter_mul_p
 from tracer.primitives.elementwise.bits import and_p
 from tracer.primitives.elementwise.comparison import select_p
 

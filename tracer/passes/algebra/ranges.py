@@ -19,11 +19,12 @@ from tracer.primitives.arrays.dynamic_slice import dynamic_slice_p
 from tracer.primitives.arrays.indexing.checked_indices import checked_indices_p
 from tracer.primitives.arrays.indexing.dimension_numbers import Bound, GatherScatterMode, bounds_of
 from tracer.primitives.arrays.indexing.gather import gather_p, scatter_add_p
-from tracer.primitives.arrays.indexing.scatter import scatter_max_p, scatter_min_p, scatter_mul_p, scatter_p
+from tracer.primitives.arrays.indexing.scatter import scatter_max_p, scatter_min_p, scatter_p
 from tracer.primitives.arrays.slice_pad_concatenate import concatenate_p, slice_p
 from tracer.primitives.arrays.sorting import sort_p
 from tracer.primitives.base.broadcasting import broadcast_in_dim_p
 from tracer.primitives.base.shapes import copy_p, iota_p, reshape_p, rev_p, squeeze_p, transpose_p
+from tracer.primitives.control.scatter_mul import scatter_mul_p
 from tracer.primitives.elementwise.arithmetic import add_p, max_p, min_p, mul_p, neg_p, sub_p
 from tracer.primitives.elementwise.bits import and_p
 from tracer.primitives.elementwise.comparison import eq_p, ge_p, gt_p, le_p, lt_p, ne_p, select_p

@@ -16,9 +16,9 @@ from tracer.ir.program import Equation
 from tracer.ir.types import ArrayType
 from tracer.passes.base.rewriter import Rewriter
 from tracer.primitives.arrays.slice_pad_concatenate import pad
-from tracer.primitives.arrays.sliding_windows import positions, sliding_windows
+from tracer.primitives.arrays.sliding_windows import padded_sizes, positions, sliding_windows
 from tracer.primitives.base.shapes import reshape, transpose, transpose_p
-from tracer.primitives.linalg.convolution import conv_p, padded_sizes
+from tracer.primitives.linalg.convolution import conv_p
 from tracer.primitives.linalg.dot_general import contract
 from tracer.trace.trace import Operand, as_literal
 

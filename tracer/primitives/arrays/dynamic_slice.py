@@ -1,4 +1,4 @@
-"""Slices at computed places: dynamic_slice and dynamic_update_slice, with gather and scatter from their own files."""
+"""Slices at computed indices: dynamic_slice and dynamic_update_slice. Gather and scatter have their own files."""
 
 from __future__ import annotations
 
@@ -23,15 +23,14 @@ from tracer.primitives.arrays.indexing.gather import scatter_add as scatter_add
 from tracer.primitives.arrays.indexing.gather import take_along as take_along
 from tracer.primitives.arrays.indexing.scatter import scatter as scatter
 from tracer.primitives.arrays.indexing.scatter import scatter_max as scatter_max
-from tracer.primitives.arrays.indexing.scatter import scatter_max_p, scatter_min_p, scatter_mul_p, scatter_p
+from tracer.primitives.arrays.indexing.scatter import scatter_max_p, scatter_min_p, scatter_p
 from tracer.primitives.arrays.indexing.scatter import scatter_min as scatter_min
-from tracer.primitives.arrays.indexing.scatter import scatter_mul as scatter_mul
 from tracer.primitives.arrays.slice_pad_concatenate import concatenate, split
 from tracer.primitives.base.broadcasting import full_like
 from tracer.primitives.base.rules import is_linear, operand_of
 from tracer.primitives.base.shapes import Batched, align, broadcast_in_dim, squeeze
 from tracer.primitives.elementwise.arithmetic import add
-from tracer.primitives.elementwise.arithmetic import min as least
+from tracer.primitives.elementwise.arithmetic import min as min_
 from tracer.primitives.elementwise.comparison import lt, select
 from tracer.primitives.elementwise.conversion import convert_element_type
 from tracer.trace.array import Array
@@ -46,7 +45,7 @@ def _check_starts(name: str, operand: Type, starts: Sequence[Type], window: Shap
     if not all(isinstance(s, ArrayType) and dtypes.is_integer(s.dtype) and s.shape == () for s in starts):
         raise DTypeError(
             message(
-                f"{name}{here()}: start indices are integers without axes",
+                f"{name}{here()}: start indices must be scalar integers",
                 f"got {', '.join(map(str, starts))}",
                 help="gather takes arrays of indices",
             )
@@ -55,7 +54,7 @@ def _check_starts(name: str, operand: Type, starts: Sequence[Type], window: Shap
     if not fits or any(not 0 <= taken <= n for taken, n in zip(window, operand.shape, strict=True)):
         raise ShapeError(
             message(
-                f"{name}{here()}: a start for every axis, and a slice no larger than the operand",
+                f"{name}{here()}: expected one start per axis, and a slice no larger than the operand",
                 f"got {operand}, {len(starts)} starts and a slice of {shape.show(window)}",
                 help="pad the operand or take a smaller slice",
             )
@@ -68,7 +67,7 @@ def _dynamic_slice_infer(operand: Type, *starts: Type, slice_sizes: Shape) -> Ty
 
 
 def _places(operand: Any, starts: Sequence[Any], window: Sequence[int]) -> tuple[Any, ...]:
-    """NumPy slices of a window moved inside the operand."""
+    """Return NumPy slices of a window, moved inside the operand."""
     clamped = [min(max(int(s), 0), n - taken) for s, taken, n in zip(starts, window, operand.shape, strict=False)]
     return tuple(np.s_[start : start + taken] for start, taken in zip(clamped, window, strict=True))
 
@@ -103,7 +102,7 @@ def _dynamic_slice_batch(ctx: Any, xs: Any, axes: Any, *, slice_sizes: Shape) ->
 
 
 def _start_vectors(ctx: Any, starts: Sequence[Any], axes: Sequence[int | None]) -> tuple[Any, int]:
-    """Batched start indices as the index vectors of a gather, [batch, rank]."""
+    """Return batched start indices as the index vectors of a gather, [batch, rank], and their batch axis."""
     columns = []
     for start, axis in zip(starts, axes, strict=True):
         column = broadcast_in_dim(start, (ctx.size, 1), () if axis is None else (0,))
@@ -111,11 +110,11 @@ def _start_vectors(ctx: Any, starts: Sequence[Any], axes: Sequence[int | None]) 
     return concatenate(columns, 1), 0
 
 
-def as_signed(places: Any) -> Any:
-    """Integers as i64; those that are beyond it are its greatest, which is outside of every array as they are."""
-    if places.type.dtype == dtypes.U64:
-        places = least(places, as_literal(2**63 - 1, dtypes.U64))
-    return convert_element_type(places, dtypes.I64)
+def as_signed(indices: Any) -> Any:
+    """Convert integer indices to i64. Values beyond its range become its maximum, which no array reaches."""
+    if indices.type.dtype == dtypes.U64:
+        indices = min_(indices, as_literal(2**63 - 1, dtypes.U64))
+    return convert_element_type(indices, dtypes.I64)
 
 
 dynamic_slice_p = Primitive(
@@ -126,12 +125,11 @@ dynamic_slice_p = Primitive(
 
 
 def dynamic_slice(operand: Operand, start_indices: Any, slice_sizes: Sequence[int]) -> Any:
-    """A slice of static size at a computed place, moved inside the operand where it would stick out.
+    """Read a slice of static size at a computed index, moved inside the operand if it would stick out.
 
-    start_indices: integers or integer arrays [], one for each axis; negative ones count from the end.
-
-    operand: an array [*s]; slice_sizes: one integer an axis, at most its size. Returns the operand's dtype,
-    [*slice_sizes]. Raises ShapeError where lengths or sizes do not fit, DTypeError for starts that are no integers.
+    operand: an array [*s]; start_indices: an integer or integer array [] per axis, negative ones counted from the end;
+    slice_sizes: an integer per axis, at most its size. Returns the operand's dtype, [*slice_sizes]. Raises ShapeError
+    if lengths or sizes do not fit, DTypeError if the starts are not integers.
 
     >>> dynamic_slice(tnp.asarray([1, 2, 3, 4]), [3], [2])
     Array([3, 4], i64)
@@ -141,7 +139,7 @@ def dynamic_slice(operand: Operand, start_indices: Any, slice_sizes: Sequence[in
 
 
 def start_operands(name: str, operand: Operand, start_indices: Any) -> list[Operand]:
-    """Start indices as scalars counted from the front."""
+    """Return start indices as scalars counted from the front."""
     if isinstance(start_indices, Array):
         parts = split(start_indices, (1,) * start_indices.size)
         each: list[Operand] = [squeeze(part, (0,)) for part in parts]
@@ -154,7 +152,7 @@ def start_operands(name: str, operand: Operand, start_indices: Any) -> list[Oper
 
 
 def _from_front(start: Operand, size: int) -> Operand:
-    """A negative index counted from the front, once."""
+    """Count a negative index from the front."""
     type = start.type
     if not isinstance(type, ArrayType) or not dtypes.is_signed(type.dtype):
         return start
@@ -195,7 +193,7 @@ def _update_jvp(ctx: Any, xs: Any, dxs: Any) -> list[Any]:
 def _update_transpose(ctx: Any, cts: Any, xs: Any) -> list[Any]:
     (ct,), (operand, update, *starts) = cts, xs
     doperand = dupdate = None
-    if is_linear(update):  # read before it is changed, or it would be copied
+    if is_linear(update):  # read before ct is overwritten, or ct would be copied
         dupdate = bind(dynamic_slice_p, ct, *starts, slice_sizes=update.type.shape)
     if is_linear(operand):
         doperand = bind(dynamic_update_slice_p, ct, full_like(update, 0), *starts)
@@ -223,11 +221,11 @@ dynamic_update_slice_p = Primitive(
 
 
 def dynamic_update_slice(operand: Operand, update: Operand, start_indices: Any) -> Any:
-    """A copy of the operand with a slice overwritten at a computed place, moved inside where it would stick out.
+    """Return a copy of the operand with a slice overwritten at a computed index, moved inside if it would stick out.
 
-    operand: an array [*s]; update: one of its dtype and as many axes, none longer; start_indices: integers or
-    integer arrays [], one for each axis; negative ones count from the end. Returns the operand's type, [*s]. Raises
-    ShapeError where lengths or sizes do not fit, DTypeError for another dtype.
+    operand: an array [*s]; update: of its dtype and rank, no axis longer; start_indices: an integer or integer array []
+    per axis, negative ones counted from the end. Returns the operand's type, [*s]. Raises ShapeError if lengths or
+    sizes do not fit, DTypeError if the dtypes differ.
 
     >>> dynamic_update_slice(tnp.asarray([1, 2, 3]), tnp.asarray([7, 8]), [2])
     Array([1, 7, 8], i64)
@@ -238,5 +236,5 @@ def dynamic_update_slice(operand: Operand, update: Operand, start_indices: Any) 
 
 SLICING: tuple[Primitive, ...] = (
     dynamic_slice_p, dynamic_update_slice_p, checked_indices_p, gather_p,
-    scatter_p, scatter_add_p, scatter_mul_p, scatter_min_p, scatter_max_p,
+    scatter_p, scatter_add_p, scatter_min_p, scatter_max_p,
 )  # fmt: skip

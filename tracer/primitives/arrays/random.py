@@ -3,9 +3,9 @@
     key words (k0, k1), counter words (x0, x1)  --threefry2x32-->  (y0, y1)      all u32
 
 Salmon, Moraes, Dror & Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3". Element i of a draw, in row-major
-order, has the 64-bit counter i, its high word in x0. 32 bits are y0 ^ y1, 64 bits are y0 << 32 | y1, 8 and 16 bits
-are the low bits of y0 ^ y1. `random_split` keeps both words as a key; `random_fold_in` hashes the counter (0, data).
-Every array of keys [*s] stands for as many separate draws: results are [*s, *shape].
+order, has the 64-bit counter i, its high word in x0. 32 bits are y0 ^ y1, 64 bits are y0 << 32 | y1, 8 and 16 bits are
+the low bits of y0 ^ y1. `random_split` keeps both words as a key; `random_fold_in` hashes the counter (0, data). An
+array of keys [*s] makes one draw per key: results are [*s, *shape].
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tracer.trace.trace import Operand, as_literal, bind, bind_all
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))  # by round, repeating; Salmon et al., table 2
 PARITY = 0x1BD11BDA  # the key schedule's third word is k0 ^ k1 ^ PARITY
-BLOCK = 1 << 14  # counters that the reference hashes at a time, so that its temporaries stay in cache
+BLOCK = 1 << 14  # counters per block of the reference, so that its temporaries stay in cache
 UINT_DTYPES = {8: dtypes.U8, 16: dtypes.U16, 32: dtypes.U32, 64: dtypes.U64}
 
 _NOT_LINEAR = NoRule("random bits are not a linear function of their key")
@@ -52,7 +52,7 @@ def _check_words(operation: str, types: Sequence[Type]) -> None:
 
 
 def check_keys(operation: str, type: Type) -> Shape:
-    """The shape of an array of keys; DTypeError for anything else."""
+    """Return the shape of an array of keys. Raises DTypeError for anything else."""
     if not isinstance(type, KeyType):
         raise DTypeError(
             message(
@@ -128,7 +128,7 @@ def _bits_infer(keys: Type, *, bit_width: int, shape: Shape) -> Type:
 
 
 def _hash(k0: Any, k1: Any, x0: Any, x1: Any) -> tuple[Any, Any]:
-    """Twenty rounds at every element: four rounds, then words of the key and the number of the injection."""
+    """Run twenty Threefry rounds per element: after every four, inject words of the key and the injection's number."""
     keys = (k0, k1, k0 ^ k1 ^ U32.type(PARITY))
     x0, x1 = x0 + k0, x1 + k1
     for injection in range(1, 6):
@@ -146,7 +146,7 @@ def _threefry_reference(k0: Any, k1: Any, x0: Any, x1: Any) -> tuple[Any, Any]:
 
 
 def _hash_counters(keys: Any, shape_: Shape) -> tuple[Any, Any]:
-    """Both words for the counters 0, 1, ... of every key: two arrays [*key shape, *shape]."""
+    """Return both words for the counters 0, 1, ... of every key: two arrays [*key shape, *shape]."""
     size, flat = shape.size(shape_), keys.reshape(-1, 2)
     out = np.empty((2, len(flat), size), U32)
     rows = max(1, BLOCK // max(size, 1))  # short draws are hashed for several keys at once
@@ -202,7 +202,7 @@ def _threefry_expand(k0: Value, k1: Value, x0: Value, x1: Value) -> tuple[Any, A
 
 
 def _key_words(keys: Operand) -> tuple[Any, Any]:
-    """The two words of every key, each u32 of the keys' shape."""
+    """Return the two words of every key, each u32 of the keys' shape."""
     words = random_unwrap(keys)
     axis = len(words.shape) - 1
     first, second = (squeeze(word, (axis,)) for word in split(words, (1, 1), axis))
@@ -215,7 +215,7 @@ def _as_keys(first: Any, second: Any) -> Any:
 
 
 def _hash_counters_expand(keys: Operand, shape_: Shape) -> tuple[Any, Any]:
-    """As `_hash_counters`. The high word of the counter is a literal unless the draw has more than 2³² elements."""
+    """Expand `_hash_counters`. The counter's high word is a literal unless the draw has more than 2³² elements."""
     lead, size = keys.type.shape, shape.size(shape_)
     result = (*lead, *shape_)
     along = tuple(range(len(lead), len(result)))
@@ -265,7 +265,7 @@ def _lead_batch(ctx: Any, xs: Any, axes: Any, **params: Any) -> tuple[list[Any],
 
 
 def _wrap_batch(ctx: Any, xs: Any, axes: Any) -> tuple[list[Any], list[int | None]]:
-    """The words stay on the last axis."""
+    """Batch `random_wrap`. The words stay on the last axis."""
     (words,), (axis,) = xs, axes
     if axis == len(words.type.shape) - 1:
         words, axis = moveaxis(words, axis, 0), 0
@@ -323,7 +323,7 @@ RANDOM = (
 
 
 def threefry2x32(k0: Value, k1: Value, x0: Value, x1: Value) -> tuple[Array, Array]:
-    """The Threefry-2x32 hash, 20 rounds, of the counter (x0, x1) under the key (k0, k1): u32 at every element.
+    """Hash the counter (x0, x1) under the key (k0, k1) by Threefry-2x32, 20 rounds: u32 at every element.
 
     >>> [hex(int(word)) for word in threefry2x32(*(np.uint32(0),) * 4)]
     ['0x6b200159', '0x99ba4efe']
@@ -333,30 +333,30 @@ def threefry2x32(k0: Value, k1: Value, x0: Value, x1: Value) -> tuple[Array, Arr
 
 
 def random_wrap(words: Operand) -> Array:
-    """Keys [*s] from their words, u32[*s, 2]."""
+    """Make keys [*s] from their words, u32[*s, 2]."""
     return bind(random_wrap_p, words)
 
 
 def random_unwrap(keys: Operand) -> Array:
-    """The words u32[*s, 2] of keys [*s]."""
+    """Return the words u32[*s, 2] of keys [*s]."""
     return bind(random_unwrap_p, keys)
 
 
 def random_seed(seeds: Value) -> Array:
-    """Keys from integers, each as a 64-bit word: (high, low). Narrower integers have the high word 0."""
+    """Make keys from integers, each as a 64-bit word: (high, low). Narrower integers have the high word 0."""
     return bind(random_seed_p, operand_of("random_seed", seeds))
 
 
 def random_split(keys: Operand, shape: Shape) -> Array:
-    """New keys [*s, *shape] from keys [*s]."""
+    """Derive new keys [*s, *shape] from keys [*s]."""
     return bind(random_split_p, keys, shape=tuple(shape))
 
 
 def random_fold_in(keys: Operand, data: Value) -> Array:
-    """New keys from keys and u32 data of the same shape."""
+    """Derive new keys from keys and u32 data of the same shape."""
     return bind(random_fold_in_p, keys, operand_of("random_fold_in", data, U32))
 
 
 def random_bits(keys: Operand, bit_width: int, shape: Shape) -> Array:
-    """Random bits as unsigned integers of 8, 16, 32 or 64 bits: [*s, *shape] from keys [*s]."""
+    """Draw random bits as unsigned integers of 8, 16, 32 or 64 bits: [*s, *shape] from keys [*s]."""
     return bind(random_bits_p, keys, bit_width=bit_width, shape=tuple(shape))

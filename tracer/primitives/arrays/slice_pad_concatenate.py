@@ -1,4 +1,4 @@
-"""Parts and wholes: slice and pad, concatenate and split; each is made of another's transpose."""
+"""Slice and pad, concatenate and split. The transpose of each is made of the others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tracer.trace.trace import as_literal, bind, bind_all
 
 PaddingConfig = tuple[tuple[int, int, int], ...]
 
-_FEW = 32  # of so many elements, one is few: it is added where it belongs, not spread among zeros
+_FEW = 32  # a slice of 1/32 of the elements or less is added in place, not padded with zeros
 
 # slice
 
@@ -34,7 +34,7 @@ def _slice_infer(
     if not len(start_indices) == len(limit_indices) == len(strides) == rank:
         raise ShapeError(
             message(
-                f"slice{here()}: one start, limit and stride for every axis",
+                f"slice{here()}: expected one start, limit and stride for every axis",
                 f"got {len(start_indices)}, {len(limit_indices)} and {len(strides)} for {x}",
                 help="slice_in_dim slices one axis",
             )
@@ -45,7 +45,7 @@ def _slice_infer(
     if not within or any(step < 1 for step in strides):
         raise ShapeError(
             message(
-                f"slice{here()}: 0 <= start <= limit <= size and stride >= 1 along every axis",
+                f"slice{here()}: expected 0 <= start <= limit <= size and stride >= 1 along every axis",
                 f"got {x}, start_indices={start_indices}, limit_indices={limit_indices}, strides={strides}",
                 help="x[a:b] clips as NumPy does; rev gives negative strides",
             )
@@ -61,13 +61,7 @@ def _slice_reference(
 
 
 def _slice_transpose(
-    ctx: Any,
-    cts: Any,
-    xs: Any,
-    *,
-    start_indices: tuple[int, ...],
-    limit_indices: tuple[int, ...],
-    strides: tuple[int, ...],
+    ctx: Any, cts: Any, xs: Any, *, start_indices: tuple[int, ...], strides: tuple[int, ...], **params: Any
 ) -> list[Any]:
     (ct,), sizes = cts, xs[0].type.shape
     config = []
@@ -77,34 +71,20 @@ def _slice_transpose(
     if any(step != 1 for step in strides):
         return [pad(ct, 0, config)]
     few = 0 < _FEW * shape.size(ct.shape) <= shape.size(sizes)
-    from tracer.primitives.arrays.dynamic_slice import dynamic_slice, dynamic_update_slice  # noqa: PLC0415  # a cycle of two
 
     def alone() -> Any:
         return pad(ct, 0, config)
 
     def add_to(total: Any) -> Any:
-        if not few:
-            return ctx.add(total, alone())
-        there = dynamic_slice(total, start_indices, ct.shape)
-        return dynamic_update_slice(total, ctx.add(there, ct), start_indices)
+        return ctx.add_slice(total, ct, start_indices) if few else ctx.add(total, alone())
 
     return [Onto(xs[0].type, add_to, alone, start_indices, ct)]
 
 
-def _slice_batch(
-    ctx: Any,
-    xs: Any,
-    axes: Any,
-    *,
-    start_indices: tuple[int, ...],
-    limit_indices: tuple[int, ...],
-    strides: tuple[int, ...],
-) -> Batched:
+def _slice_batch(ctx: Any, xs: Any, axes: Any, **params: tuple[int, ...]) -> Batched:
     (x,), (axis,) = xs, axes
-    starts, limits, steps = list(start_indices), list(limit_indices), list(strides)
-    for values, value in ((starts, 0), (limits, ctx.size), (steps, 1)):
-        values.insert(axis, value)
-    return [slice(x, starts, limits, steps)], [axis]
+    inserted = {"start_indices": 0, "limit_indices": ctx.size, "strides": 1}
+    return [slice(x, **{name: (*params[name][:axis], n, *params[name][axis:]) for name, n in inserted.items()})], [axis]
 
 
 slice_p = Primitive(
@@ -116,19 +96,18 @@ slice_p = Primitive(
 def slice(
     operand: Value, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
 ) -> Any:
-    """The elements from start to limit (excluded) by stride, along every axis. A copy, as every slice.
+    """Copy the elements from start to limit (excluded) by stride, along every axis.
 
-    operand: an array [*s]; start_indices, limit_indices, strides: one integer an axis, 0 <= start <= limit <= size,
-    stride > 0. Returns the same dtype, [ceil((limit - start) / stride), ...]. Raises ShapeError otherwise.
+    operand: an array [*s]; start_indices, limit_indices, strides: an integer per axis, 0 <= start <= limit <= size,
+    stride > 0. Returns the same dtype, [ceil((limit - start) / stride), ...]. Raises ShapeError if a bound does not
+    fit.
 
     >>> slice(tnp.asarray([0, 1, 2, 3, 4]), (1,), (5,), (2,))
     Array([1, 3], i64)
     """
     x = operand_of("slice", operand)
-    starts, limits = (
-        integers("slice", "start_indices", start_indices),
-        integers("slice", "limit_indices", limit_indices),
-    )
+    starts = integers("slice", "start_indices", start_indices)
+    limits = integers("slice", "limit_indices", limit_indices)
     steps = (1,) * len(starts) if strides is None else integers("slice", "strides", strides)
     return bind(slice_p, x, start_indices=starts, limit_indices=limits, strides=steps)
 
@@ -136,11 +115,11 @@ def slice(
 def slice_in_dim(
     operand: Value, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
 ) -> Any:
-    """One axis from start to limit (excluded) by stride, the others whole; negative indices count from the end.
+    """Slice one axis from start to limit (excluded) by stride. Negative indices count from the end.
 
     operand: an array [*s]; start_index, limit_index: None for the ends; stride: by default 1; axis: by default the
-    first. Returns the same dtype, one axis shorter. Raises ShapeError where the bounds do not fit, AxisError for an
-    axis that is not there.
+    first. Returns the same dtype and rank. Raises ShapeError if the bounds do not fit, AxisError if the axis is out of
+    range.
 
     >>> slice_in_dim(tnp.asarray([0, 1, 2, 3]), 1, -1)
     Array([1, 2], i64)
@@ -179,7 +158,7 @@ def _pad_infer(x: Type, value: Type, *, padding_config: PaddingConfig) -> Type:
     if len(padding_config) != len(x.shape) or any(inner < 0 for _, _, inner in padding_config):
         raise ShapeError(
             message(
-                f"pad{here()}: one (low, high, interior >= 0) for every axis",
+                f"pad{here()}: expected one (low, high, interior >= 0) for every axis",
                 f"got padding_config={padding_config} for {x}",
                 help="low and high may be negative, interior may not",
             )
@@ -188,7 +167,7 @@ def _pad_infer(x: Type, value: Type, *, padding_config: PaddingConfig) -> Type:
     if any(n < 0 for n in sizes):
         raise ShapeError(
             message(
-                f"pad{here()}: negative padding takes more than there is",
+                f"pad{here()}: negative padding removes more elements than there are",
                 f"got {x}, padding_config={padding_config}",
                 help="low + high + size + (size - 1) * interior must not be negative",
             )
@@ -199,7 +178,7 @@ def _pad_infer(x: Type, value: Type, *, padding_config: PaddingConfig) -> Type:
 
 
 def padded_shape(sizes: Sequence[int], padding_config: PaddingConfig) -> tuple[int, ...]:
-    """The shape of a padded operand.
+    """Return the shape of a padded operand.
 
     >>> padded_shape((3,), ((1, -1, 2),))
     (7,)
@@ -268,13 +247,11 @@ pad_p = Primitive(
 
 
 def pad(operand: Value, padding_value: Value, padding_config: Sequence[Sequence[int]]) -> Any:
-    """Surround the operand: for every axis (low, high, interior), the last between neighbours.
+    """Pad the operand: for every axis (low, high, interior), the last between neighbours. Negative low and high crop.
 
-    Negative low and high take elements away. Of the operand's dtype.
-
-    operand: an array [*s]; padding_value: a number or an array [] of its dtype; padding_config: three integers an
-    axis. Returns [low + n + (n - 1) interior + high, ...]. Raises ShapeError where a size gets negative, DTypeError
-    for another dtype.
+    operand: an array [*s]; padding_value: a scalar or an array [] of its dtype; padding_config: three integers per
+    axis. Returns [low + n + (n - 1) interior + high, ...]. Raises ShapeError if a size gets negative, DTypeError if the
+    dtypes differ.
 
     >>> pad(tnp.asarray([1, 2]), 0, [(1, 0, 2)])
     Array([0, 1, 0, 0, 2], i64)
@@ -299,7 +276,7 @@ def _concatenate_infer(*xs: Type, dimension: int) -> Type:
     if any(shape.drop(x.shape, (dimension,)) != rest or len(x.shape) != len(first.shape) for x in xs):
         raise ShapeError(
             message(
-                f"concatenate{here()}: shapes must agree but for axis {dimension}",
+                f"concatenate{here()}: shapes must agree except along axis {dimension}",
                 f"got {', '.join(map(str, xs))}",
                 help="reshape, pad or slice the operands",
             )
@@ -340,10 +317,10 @@ concatenate_p = Primitive(
 
 
 def concatenate(operands: Sequence[Value], dimension: int) -> Any:
-    """Arrays of one dtype, one after another along an axis.
+    """Join arrays of one dtype along an axis.
 
-    operands: arrays of equal sizes but for the axis `dimension`, whose sizes add up. Returns their dtype, [..., n1
-    + n2, ...]. Raises ShapeError or DTypeError where they differ, ArgumentError for none or for scalars.
+    operands: arrays of equal sizes except along the axis `dimension`, whose sizes add up. Returns their dtype, [..., n1
+    + n2, ...]. Raises ShapeError or DTypeError if they differ, ArgumentError for none or for scalars.
 
     >>> concatenate([tnp.asarray([1, 2]), tnp.asarray([3])], 0)
     Array([1, 2, 3], i64)
@@ -352,7 +329,7 @@ def concatenate(operands: Sequence[Value], dimension: int) -> Any:
     if not xs or not all(isinstance(x, Array) and x.ndim for x in xs):
         raise ArgumentError(
             message(
-                f"concatenate{here()}: one array or more, each with an axis",
+                f"concatenate{here()}: expected one array or more, each with an axis",
                 f"got {', '.join(str(x.type) for x in xs) or 'none'}",
                 help="reshape scalars to shape (1,)",
             )
@@ -368,7 +345,7 @@ def _split_infer(x: Type, *, sizes: tuple[int, ...], axis: int) -> tuple[Type, .
     if sum(sizes) != x.shape[axis] or any(n < 0 for n in sizes):
         raise ShapeError(
             message(
-                f"split{here()}: the sizes must add up to that of the axis",
+                f"split{here()}: the sizes must add up to the size of the axis",
                 f"got sizes={sizes} for axis {axis} of {x}",
                 help="tracer.numpy.array_split takes any number of parts",
             )
@@ -403,8 +380,8 @@ split_p = Primitive(
 def split(operand: Value, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     """Cut an axis into parts of the given sizes.
 
-    operand: an array [*s]; sizes: they add up to that of the axis; axis: by default the first. Returns a list of arrays
-    [..., size, ...]. Raises ShapeError otherwise, AxisError for an axis that is not there.
+    operand: an array [*s]; sizes: add up to the size of the axis; axis: by default the first. Returns a list of arrays
+    [..., size, ...]. Raises ShapeError if the sizes do not add up, AxisError if the axis is out of range.
 
     >>> split(tnp.asarray([1, 2, 3]), (1, 2))
     [Array([1], i64), Array([2, 3], i64)]

@@ -1,8 +1,8 @@
-"""Sliding windows: every place of a window over an array, as axes of its own, and what adds such windows up again.
+"""Sliding windows: a window at every position of an array, as separate axes, and the transpose, which sums windows.
 
     result[i, w] = operand[i * stride + w * dilation]      along each axis that has a window
 
-Convolutions and window reductions read their operand so.
+Convolutions and window reductions read their operand this way.
 """
 
 from __future__ import annotations
@@ -28,18 +28,24 @@ Padding = tuple[tuple[int, int], ...]
 
 
 def dilated(size: int, dilation: int) -> int:
-    """The extent of `size` elements that lie `dilation` apart."""
+    """Return the extent of `size` elements that lie `dilation` apart."""
     return 0 if size == 0 else (size - 1) * dilation + 1
 
 
 def positions(sizes: Sequence[int], window: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> Shape:
-    """In how many places the dilated window fits."""
+    """Return the number of positions at which the dilated window fits, per axis."""
     rows = zip(sizes, window, strides, dilations, strict=True)
     return tuple(shapes.slice_size(0, n - dilated(w, d) + 1, s) for n, w, s, d in rows)
 
 
+def padded_sizes(sizes: Sequence[int], padding: Padding, base_dilation: Sequence[int]) -> Shape:
+    """Return the sizes of an operand that is dilated, then padded; 0 where more is cropped than there is."""
+    rows = zip(sizes, padding, base_dilation, strict=True)
+    return tuple(max(0, dilated(n, d) + low + high) for n, (low, high), d in rows)
+
+
 def padding_config(sizes: Shape, padding: Padding, base_dilation: Sequence[int]) -> tuple[tuple[int, int, int], ...]:
-    """As `pad` takes it; where more is cropped than there is, nothing is left."""
+    """Return the padding for `pad`. Cropping more than there is leaves nothing."""
     config = []
     for n, (low, high), d in zip(sizes, padding, base_dilation, strict=True):
         emptied = dilated(n, d) + low + high < 0
@@ -48,7 +54,7 @@ def padding_config(sizes: Shape, padding: Padding, base_dilation: Sequence[int])
 
 
 def padded(x: Any, value: Any, padding: Padding, base_dilation: Sequence[int]) -> Any:
-    """An operand as its windows see it."""
+    """Dilate and pad an operand for its windows."""
     config = padding_config(x.type.shape, padding, base_dilation)
     return pad(x, value, config) if any(map(any, config)) else x
 
@@ -58,9 +64,9 @@ def _infer(x: Type, *, axes: Shape, window: Shape, strides: Shape, dilations: Sh
     if not len(axes) == len(window) == len(strides) == len(dilations) or len(set(axes)) != len(axes):
         raise ShapeError(
             message(
-                f"sliding_windows{here()}: one window size, stride and dilation for every axis, which differ",
+                f"sliding_windows{here()}: expected distinct axes, each with one window size, stride and dilation",
                 f"got axes={axes}, window={window}, strides={strides}, dilations={dilations}",
-                help="leave out the axes that have no window",
+                help="leave out axes without a window",
             )
         )
     places = positions([x.shape[axis] for axis in axes], window, strides, dilations)
@@ -84,7 +90,7 @@ def _reference(x: Any, *, axes: Shape, window: Shape, strides: Shape, dilations:
 def _transpose(
     ctx: Any, cts: Any, xs: Any, *, axes: Shape, window: Shape, strides: Shape, dilations: Shape
 ) -> list[Any]:
-    """Every window is added back to where it was read, axis by axis."""
+    """Add every window back to the elements it was read from, axis by axis."""
     (ct,), sizes = cts, xs[0].type.shape
     for axis, count, stride, dilation in reversed(list(zip(axes, window, strides, dilations, strict=True))):
         ct = _added(ct, axis, sizes[axis], count, stride, dilation)
@@ -92,7 +98,7 @@ def _transpose(
 
 
 def _added(ct: Any, axis: int, size: int, count: int, stride: int, dilation: int) -> Any:
-    """Undo one window, that of the last axis: [..., places, ..., count] to [..., size, ...]."""
+    """Undo the window of the last axis: [..., positions, ..., count] to [..., size, ...]."""
     last, places = ct.ndim - 1, ct.shape[axis]
     if places and count <= stride and (dilation == 1 or count == 1):
         return _side_by_side(ct, axis, size, stride)
@@ -112,7 +118,7 @@ def _added(ct: Any, axis: int, size: int, count: int, stride: int, dilation: int
 
 
 def _side_by_side(ct: Any, axis: int, size: int, stride: int) -> Any:
-    """Undo one window of which no two places meet: they lie one after another, with zeros between."""
+    """Undo a window whose positions do not overlap: place them one after another, with zeros between."""
     places, count = ct.shape[axis], ct.shape[-1]
     rows = moveaxis(ct, ct.ndim - 1, axis + 1)
     if count < stride:
@@ -141,7 +147,7 @@ sliding_windows_p = Primitive(
 def sliding_windows(
     x: Any, axes: Sequence[int], window: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
 ) -> Any:
-    """The windows along some axes of an array: [places in place of those axes, *window].
+    """Return the windows along some axes of an array: [positions along these axes, *window].
 
     >>> sliding_windows(tnp.arange(5), (0,), (2,), (3,), (1,))
     Array([[0, 1], [3, 4]], i64)

@@ -1,4 +1,4 @@
-"""Sort, by several keys at once, and the k greatest."""
+"""Sort, by several keys at once, and top_k."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _sort_infer(*xs: Type, dimension: int, is_stable: bool, num_keys: int) -> tu
 
 
 def _sort_reference(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> tuple[Any, ...]:
-    """NumPy's stable sorts already put NaN last and hold -0 and +0 to be equal."""
+    """Sort by NumPy's stable sorts, which put NaN last and treat -0 and +0 as equal."""
     keys = [x.astype(dtypes.accumulator_dtype(x.dtype)) for x in xs[:num_keys]]
     if num_keys == 1:
         order = np.argsort(keys[0], axis=dimension, kind="stable")
@@ -56,14 +56,14 @@ def _sort_reference(*xs: Any, dimension: int, is_stable: bool, num_keys: int) ->
 
 
 def _with_hidden(order: Any, x: Any) -> Any:
-    """The order for a payload of keys, whose words are one more axis."""
+    """Return the order for a payload of random keys, whose words are one more axis."""
     return order if x.ndim == order.ndim else order[..., None]
 
 
 def _sort_jvp(
     ctx: Any, xs: Any, dxs: Any, *, dimension: int, is_stable: bool, num_keys: int
 ) -> tuple[list[Any], list[Any]]:
-    """Tangents follow their primals: positions are sorted along, and say where from."""
+    """Gather tangents in the order of their primals, found by sorting positions along."""
     positions = broadcasted_iota(dtypes.I64, xs[0].shape, dimension)
     params = {"dimension": dimension, "is_stable": is_stable, "num_keys": num_keys}
     *ys, order = bind_all(sort_p, [*xs, positions], params)
@@ -89,14 +89,14 @@ sort_p: Primitive = Primitive(
 
 
 def sort(operand: Operand | Sequence[Operand], dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
-    """Sort along an axis by the first `num_keys` operands, the first counting most; the others follow.
+    """Sort along an axis by the first `num_keys` operands, the first counting most, and reorder all operands alike.
 
     Ascending, NaN last, -0 equal to +0, complex numbers by real, then imaginary part. One array gives an array, a
     sequence gives a tuple.
 
-    operand: an array [*s] with an axis, or several of one shape; keys are numbers or bool; dimension: which axis;
-    is_stable: changes nothing, equal keys stay in order. Returns the same types. Raises ShapeError for two shapes,
-    ArgumentError for scalars or num_keys out of range, AxisError for no such axis.
+    operand: an array [*s] with an axis, or several of one shape; keys are numbers or bool; dimension: the axis;
+    is_stable: has no effect, equal keys stay in order. Returns the same types. Raises ShapeError if shapes differ,
+    ArgumentError for scalars or num_keys out of range, AxisError if the axis is out of range.
 
     >>> sort((tnp.asarray([2, 1, 2]), tnp.asarray([0.5, 0.25, 0.125])), num_keys=2)
     (Array([1, 2, 2], i64), Array([0.25 , 0.125, 0.5  ], f64))
@@ -105,7 +105,7 @@ def sort(operand: Operand | Sequence[Operand], dimension: int = -1, is_stable: b
     if not xs or not all(isinstance(x, Array) and x.ndim for x in xs):
         raise ArgumentError(
             message(
-                f"sort{here()}: one array or more, each with an axis",
+                f"sort{here()}: expected one array or more, each with an axis",
                 f"got {', '.join(str(getattr(x, 'type', type(x).__name__)) for x in xs) or 'none'}",
                 help="a scalar is sorted already",
             )
@@ -140,14 +140,14 @@ def _top_k_reference(x: Any, *, k: int, axis: int) -> tuple[Any, Any]:
 
 
 def _top_k_expand(x: Any, *, k: int, axis: int) -> list[Any]:
-    """A stable ascending sort of everything backwards ends in the greatest, the first of equals last."""
+    """Sort everything backwards, stably ascending, so that the largest come last, the first of equals at the end."""
     n = x.shape[axis]
     positions = broadcasted_iota(dtypes.I32, x.shape, axis)
     values = sort((rev(x, (axis,)), rev(positions, (axis,))), axis)
     return [rev(slice_in_dim(y, n - k, n, axis=axis), (axis,)) for y in values]
 
 
-_MOST_KEPT, _LEAST_LOOKED_AT = 16, 64
+_MAX_K, _MIN_SIZE = 16, 64
 _KEPT_DTYPES = (
     dtypes.I8, dtypes.I16, dtypes.I32, dtypes.I64, dtypes.U8, dtypes.U16, dtypes.U32, dtypes.U64, dtypes.F32,
     dtypes.F64,
@@ -155,10 +155,10 @@ _KEPT_DTYPES = (
 
 
 def _top_k_has_nest(x: Type, *, k: int, axis: int) -> bool:
-    """Whether few of many are wanted, which lie next to each other: those are found in one pass."""
-    few = 1 <= k <= _MOST_KEPT and x.shape[axis] >= _LEAST_LOOKED_AT
-    lies = size(x) > 0 and all(n == 1 for n in x.shape[axis + 1 :])
-    return few and lies and isinstance(x, ArrayType) and x.dtype in _KEPT_DTYPES
+    """Return whether k is small and the elements contiguous, so that a loop nest finds the k largest in one pass."""
+    few = 1 <= k <= _MAX_K and x.shape[axis] >= _MIN_SIZE
+    contiguous = size(x) > 0 and all(n == 1 for n in x.shape[axis + 1 :])
+    return few and contiguous and isinstance(x, ArrayType) and x.dtype in _KEPT_DTYPES
 
 
 def _top_k_jvp(ctx: Any, xs: Any, dxs: Any, *, k: int, axis: int) -> list[Any]:
@@ -178,12 +178,12 @@ top_k_p = Primitive(
 
 
 def top_k(operand: Value, k: int, *, axis: int = -1) -> list[Any]:
-    """The k greatest elements along an axis, greatest first, and their indices (int32); NaN counts as greatest.
+    """Find the k largest elements along an axis, in descending order, and their indices (int32). NaN is largest.
 
     Of equal elements the first comes first.
 
-    operand: real numbers or bool [*s, n], k <= n; axis: from either end. Returns [*s, k] of the operand's dtype and
-    of i32. Raises ShapeError for a larger k, DTypeError for complex numbers, AxisError for no such axis.
+    operand: real numbers or bool [*s, n], k <= n; axis: counted from either end. Returns [*s, k] of the operand's dtype
+    and of i32. Raises ShapeError for a larger k, DTypeError for complex numbers, AxisError if the axis is out of range.
 
     >>> top_k(tnp.asarray([3, 1, 3, 2]), 2)
     [Array([3, 3], i64), Array([0, 2], i32)]

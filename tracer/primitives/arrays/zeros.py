@@ -12,7 +12,7 @@ from tracer.trace.trace import as_literal
 
 
 def zeros(type: Type) -> Array:
-    """An array of zeros of the type; for keys, keys of zero words."""
+    """Return an array of zeros of the type; for keys, keys of zero words. Raises InternalError for other types."""
     match type:
         case ArrayType(dtype, shape):
             result: Array = broadcast_in_dim(as_literal(dtype.type(0), dtype), shape, ())

@@ -1,4 +1,4 @@
-"""Broadcasting and summing: each is the transpose of the other."""
+"""Broadcasting and summation. Each is the transpose of the other."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from tracer.trace.trace import as_literal, bind
 
 
 def axis_of(name: str, axis: int, rank: int) -> int:
-    """One axis counted from either end, as 0 <= axis < rank."""
+    """Return `axis`, counted from either end, as an index in [0, rank). Raises AxisError if it is out of range."""
     if type(axis) is int and 0 <= axis < rank:
         return axis
     return shape.axis_index(axis, rank, f"{name}{here()}")
 
 
 def axes_of(name: str, axes: Sequence[int], rank: int) -> tuple[int, ...]:
-    """Axes counted from either end, in the order given; AxisError if one repeats."""
+    """Return `axes`, counted from either end, as indices in [0, rank). Raises AxisError if one repeats."""
     result = tuple(axis_of(name, axis, rank) for axis in axes)
     if len(set(result)) != len(result):
         raise AxisError(message(f"{name}{here()}: repeated axis in {tuple(axes)}", help="name every axis once"))
@@ -40,7 +40,7 @@ def axes_of(name: str, axes: Sequence[int], rank: int) -> tuple[int, ...]:
 
 
 def shape_of(name: str, sizes: Sequence[int]) -> Shape:
-    """A shape argument as a tuple of Python ints, none negative."""
+    """Return a shape argument as a tuple of Python ints. Raises ShapeError if a size is negative."""
     result = integers(name, "a shape", sizes)
     if result and min(result) < 0:
         raise ShapeError(
@@ -58,15 +58,15 @@ def _broadcast_infer(x: Type, *, shape: Shape, broadcast_dimensions: tuple[int, 
     if not fits or any(a >= b for a, b in pairwise(dims)):
         raise ShapeError(
             message(
-                f"broadcast_in_dim{here()}: one axis of the result, in increasing order, for every axis of the operand",
+                f"broadcast_in_dim{here()}: expected an axis of the result for every axis of the operand, increasing",
                 f"got broadcast_dimensions={dims} for {x} to {_show(shape)}",
-                help="transpose the operand first if its axes are to change places",
+                help="transpose the operand first to reorder its axes",
             )
         )
     if any(n != 1 and n != shape[d] for n, d in zip(x.shape, dims, strict=True)):
         raise ShapeError(
             message(
-                f"broadcast_in_dim{here()}: sizes must be 1 or those of the result",
+                f"broadcast_in_dim{here()}: sizes must be 1 or equal to the result's",
                 f"got {x} to {_show(shape)} with broadcast_dimensions={dims}",
                 help="reshape or slice the operand",
             )
@@ -98,7 +98,7 @@ def _broadcast_transpose(ctx: Any, cts: Any, xs: Any, *, shape: Shape, broadcast
 def _broadcast_batch(
     ctx: Any, xs: Sequence[Any], axes: Sequence[int | None], *, shape: Shape, broadcast_dimensions: tuple[int, ...]
 ) -> tuple[list[Any], list[int | None]]:
-    """The batch axis keeps its place among the operand's axes, so nothing is transposed."""
+    """Keep the batch axis in order among the operand's axes, so that nothing is transposed."""
     (x,), (axis,), dims = xs, axes, broadcast_dimensions
     assert axis is not None
     if axis < len(dims):
@@ -117,12 +117,13 @@ broadcast_in_dim_p = Primitive(
 
 
 def broadcast_in_dim(operand: Value, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> Any:
-    """Repeat `operand` to `shape`: its axis i becomes axis `broadcast_dimensions[i]`, of the same size or from 1.
+    """Broadcast `operand` to `shape`. Its axis i becomes axis `broadcast_dimensions[i]`, of equal size or expanded.
 
-    The dimensions increase strictly. An operand that already has the shape comes back as it is.
+    Only axes of size 1 are expanded, and the dimensions increase strictly. Returns the operand itself if it already has
+    the shape.
 
-    operand: an array [*s]; returns the same dtype, [*shape]. Raises ShapeError where a size or the order of the
-    dimensions does not fit.
+    operand: an array [*s]; returns the same dtype, [*shape]. Raises ShapeError if a size or the order of the dimensions
+    does not fit.
 
     >>> broadcast_in_dim(tnp.asarray([1.0, 2.0]), (2, 3), (0,))
     Array([[1., 1., 1.], [2., 2., 2.]], f64)
@@ -136,10 +137,10 @@ def broadcast_in_dim(operand: Value, shape: Sequence[int], broadcast_dimensions:
 
 
 def full(shape: Sequence[int], fill_value: Value, dtype: DType | None = None) -> Any:
-    """An array of the shape with one value everywhere, of the value's dtype unless one is given.
+    """Return an array filled with one value, of the value's dtype unless another is given.
 
-    shape: sizes >= 0; fill_value: a number or an array []; dtype: one or its name. Returns [*shape]. Raises ShapeError
-    for a negative size, DTypeError where the dtype cannot hold a Python number.
+    shape: sizes >= 0; fill_value: a scalar or an array []; dtype: a dtype or its name. Returns [*shape]. Raises
+    ShapeError for a negative size, DTypeError if the dtype cannot hold a Python scalar.
 
     >>> full((2,), 7, np.dtype("float32"))
     Array([7., 7.], f32)
@@ -150,10 +151,10 @@ def full(shape: Sequence[int], fill_value: Value, dtype: DType | None = None) ->
 
 
 def full_like(x: Value, fill_value: Scalar, dtype: DType | None = None, shape: Sequence[int] | None = None) -> Any:
-    """One value everywhere, in the shape and dtype of another array unless others are given.
+    """Return an array filled with one value, in the shape and dtype of `x` unless others are given.
 
-    x: an array [*s] or a number; fill_value: a number; dtype, shape: others. Returns [*s] or [*shape], of the dtype
-    given or x's, then weak if x is. Raises DTypeError where the dtype cannot hold a Python number, ShapeError for a
+    x: an array [*s] or a scalar; fill_value: a scalar; dtype, shape: override x's. Returns [*s] or [*shape], weak if
+    `x` is weak and no dtype is given. Raises DTypeError if the dtype cannot hold a Python scalar, ShapeError for a
     negative size.
 
     >>> full_like(tnp.asarray([1.5, 2.5]), 3)
@@ -168,10 +169,10 @@ def full_like(x: Value, fill_value: Scalar, dtype: DType | None = None, shape: S
 
 
 def expand_dims(array: Value, dimensions: Sequence[int]) -> Any:
-    """Insert axes of size 1, at the positions that `dimensions` have in the result.
+    """Insert axes of size 1 at the positions that `dimensions` have in the result.
 
-    array: [*s]; dimensions: places in the result, from either end. Returns the same dtype, [*s and those]. Raises
-    AxisError for a place that is not there or named twice.
+    array: [*s]; dimensions: axes of the result, counted from either end. Returns the same dtype, [*s with an axis of
+    size 1 at each dimension]. Raises AxisError if an axis is out of range or repeats.
 
     >>> expand_dims(tnp.zeros(3), (0, 2)).shape
     (1, 3, 1)
@@ -191,7 +192,7 @@ def expand_dims(array: Value, dimensions: Sequence[int]) -> Any:
 
 
 def reduce_infer(name: str, kinds: str, *, of_nothing: bool = True) -> Rule:
-    """The operand without `axes`. of_nothing: whether reducing over no elements has a value."""
+    """Make an `infer` rule that drops `axes`. of_nothing: whether reducing over no elements has a value."""
 
     def infer(x: Type, *, axes: tuple[int, ...]) -> Type:
         check_kinds(name, [x], kinds)
@@ -207,7 +208,7 @@ def reduce_infer(name: str, kinds: str, *, of_nothing: bool = True) -> Rule:
 
 
 def check_not_empty(name: str, x: Type, axes: Sequence[int]) -> None:
-    """Raise ShapeError where a reduction without a value for nothing runs over an axis of size zero."""
+    """Raise ShapeError if a reduction without an identity runs over an axis of size zero."""
     if any(x.shape[axis] == 0 for axis in axes):
         raise ShapeError(
             message(
@@ -221,7 +222,7 @@ def check_not_empty(name: str, x: Type, axes: Sequence[int]) -> None:
 def reduce_batch(
     ctx: Any, xs: Sequence[Any], batch_axes: Sequence[int | None], *, axes: tuple[int, ...]
 ) -> tuple[list[Any], list[int | None]]:
-    """The batch axis stays where it is; the reduced axes step aside."""
+    """Batch a reduction: the batch axis stays where it is, the reduced axes shift past it."""
     (axis,) = batch_axes
     assert axis is not None
     shifted = shift_axes(axes, axis)
@@ -229,7 +230,7 @@ def reduce_batch(
 
 
 def accumulated(function: Callable[..., Any]) -> Rule:
-    """A NumPy reduction in the dtype of the operand, accumulating in float32 for the short floats."""
+    """Make a reference from a NumPy reduction, in the operand's dtype. f16 and bf16 accumulate in float32."""
 
     def reference(x: Any, *, axes: tuple[int, ...]) -> Any:
         wide = dtypes.accumulator_dtype(x.dtype)
@@ -240,7 +241,7 @@ def accumulated(function: Callable[..., Any]) -> Rule:
 
 
 def reduce_over(primitive: Primitive, operand: Value, axes: Sequence[int]) -> Any:
-    """Bind a reduction over axes counted from either end; over none it is the operand itself."""
+    """Bind a reduction over axes counted from either end. Returns the operand itself if there are no axes."""
     x = operand_of(primitive.name, operand)
     named = tuple(sorted(axes_of(primitive.name, axes, len(x.type.shape))))
     if named:
@@ -265,10 +266,10 @@ reduce_sum_p = Primitive(
 
 
 def reduce_sum(operand: Value, axes: Sequence[int]) -> Any:
-    """The sum over `axes`, in the operand's dtype: integers wrap; f16 and bf16 accumulate in f32; nothing sums to 0.
+    """Sum over `axes`, in the operand's dtype. Integers wrap, f16 and bf16 accumulate in f32, an empty sum is 0.
 
-    operand: numbers [*s]; axes: from either end. Returns the same dtype, [*s minus axes]. Raises DTypeError for
-    bool, AxisError for an axis that is not there or named twice.
+    operand: numbers [*s]; axes: counted from either end. Returns the same dtype, [*s minus axes]. Raises DTypeError for
+    bool, AxisError if an axis is out of range or repeats.
 
     >>> reduce_sum(tnp.asarray([[1, 2], [3, 4]]), (0,))
     Array([4, 6], i64)

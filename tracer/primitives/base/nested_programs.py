@@ -1,21 +1,23 @@
-"""What the rules of primitives with nested programs share: bookkeeping of active, batched and linear operands."""
+"""Rules of nested programs: active, batched and linear operands, fixpoints over carries, effects."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
-from tracer.ir.primitive import Alias, Effect, Linear, Structured, Zero
+from tracer.ir.primitive import Alias, Effect, Structured, Zero
 from tracer.ir.program import Equation, Program, Var
 from tracer.ir.types import Type, tangent_type
+from tracer.primitives.base.rules import is_linear
 from tracer.trace.memo import remembered
 from tracer.trace.trace import Operand
 
 Axes = Sequence[int | None]
+R = TypeVar("R")
 
 
 def active_of(dxs: Sequence[Any]) -> tuple[bool, ...]:
-    """Which tangents or cotangents are not zero by construction."""
+    """Return which tangents or cotangents are not symbolic zeros."""
     return tuple(not isinstance(dx, Zero) for dx in dxs)
 
 
@@ -24,23 +26,38 @@ def nonzero(dxs: Sequence[Any]) -> list[Any]:
 
 
 def spread(values: Sequence[Any], active: Sequence[bool], types: Sequence[Type]) -> list[Any]:
-    """Put values at the active positions, and zero tangents at the others."""
+    """Put `values` at the active positions and symbolic zeros of `types` at the others."""
     given = iter(values)
     return [next(given) if on else Zero(tangent_type(type)) for on, type in zip(active, types, strict=True)]
 
 
 def pick(values: Sequence[Any], chosen: Sequence[bool]) -> list[Any]:
-    """The values at the chosen positions."""
+    """Return the values at the chosen positions."""
     return [value for value, on in zip(values, chosen, strict=True) if on]
 
 
 def either(*flags: Sequence[bool]) -> tuple[bool, ...]:
-    """Position by position: whether any of the sequences says so."""
+    """Return the elementwise `or` of several sequences of flags."""
     return tuple(any(column) for column in zip(*flags, strict=True))
 
 
+def fixpoint(
+    flags: tuple[bool, ...], step: Callable[[tuple[bool, ...]], tuple[R, Sequence[bool]]]
+) -> tuple[R, tuple[bool, ...]]:
+    """Grow `flags` until `step(flags) -> (result, flags)` sets no more; return the last result and the flags.
+
+    Used for the carries of loops: a carry moves if its entry value does, or if the body makes it move.
+    """
+    while True:
+        result, found = step(flags)
+        grown = either(flags, found)
+        if grown == flags:
+            return result, flags
+        flags = grown
+
+
 def move_to_front(ctx: Any, xs: Sequence[Operand], axes: Axes) -> list[Operand]:
-    """Batched operands with their batch axis first; the others as they are."""
+    """Move the batch axis of every batched operand to the front. Unbatched operands stay as they are."""
     return [x if axis is None else ctx.to_front(x, axis) for x, axis in zip(xs, axes, strict=True)]
 
 
@@ -53,9 +70,9 @@ def front_axes(batched: Sequence[bool]) -> list[int | None]:
 
 
 def reached_results(equation: Equation, flags: Sequence[bool]) -> list[bool]:
-    """Which results depend on the flagged operands: all of them, but of what holds programs those that these say.
+    """Return which results of an equation depend on the flagged operands.
 
-    Where each result is one operand's, it depends on that.
+    An equation without nested programs counts as all or nothing, unless each result is one operand's.
     """
     params = equation.params
     if Effect.IO in equation.effects:
@@ -89,7 +106,7 @@ def reached_results(equation: Equation, flags: Sequence[bool]) -> list[bool]:
 
 @remembered
 def reached_outputs(program: Program, flags: tuple[bool, ...]) -> tuple[bool, ...]:
-    """Which outputs depend on the flagged inputs."""
+    """Return which outputs of a program depend on the flagged inputs."""
     found = {v for v, on in zip(program.inputs, flags, strict=True) if on}
     for equation in program.equations:
         inner = [isinstance(atom, Var) and atom in found for atom in equation.inputs]
@@ -98,22 +115,47 @@ def reached_outputs(program: Program, flags: tuple[bool, ...]) -> tuple[bool, ..
     return tuple(isinstance(atom, Var) and atom in found for atom in program.outputs)
 
 
-def claims(ctx: Any, xs: Sequence[Any]) -> list[Any]:
-    """What else reaches the linear operands, by position, for a program that adds to it; None for nothing."""
-    return [ctx.claim(i) if isinstance(x, Linear) and x.type.shape else None for i, x in enumerate(xs)]
+def summed_operands(ctx: Any, xs: Sequence[Any]) -> tuple[tuple[bool, ...], list[Any], tuple[bool, ...]]:
+    """Return which operands are linear, the sums that some of these already have, and which linear operands have one.
+
+    The rule's own cotangents of these operands must contain the sums.
+    """
+    linear = tuple(map(is_linear, xs))
+    sums = [ctx.claim(i) if on and x.type.shape else None for i, (x, on) in enumerate(zip(xs, linear, strict=True))]
+    summed = tuple(s is not None for s, on in zip(sums, linear, strict=True) if on)
+    return linear, [s for s in sums if s is not None], summed
 
 
 def linear_carries(
     body: Program, before: Sequence[bool], carries: Sequence[bool], after: Sequence[bool] = ()
 ) -> tuple[bool, ...]:
-    """Which carries of a linear body are linear: those that enter so, and those that the body makes so.
+    """Return which carries of a linear body are linear: on entry, or because the body makes them so.
 
-    The latter enter with a value that does not depend on what is transposed: the zero tangent of their entry value.
+    A carry of the second sort enters as the zero tangent of its entry value.
     """
-    linear = tuple(carries)
-    while True:
-        reached = reached_outputs(body, (*before, *linear, *after))[: len(linear)]
-        grown = either(linear, reached)
-        if grown == linear:
-            return linear
-        linear = grown
+    return fixpoint(
+        tuple(carries), lambda linear: (None, reached_outputs(body, (*before, *linear, *after))[: len(linear)])
+    )[1]
+
+
+def effects_of(*names: str) -> Callable[[Mapping[str, Any]], frozenset[Effect]]:
+    """Make the `effects` rule of a primitive. names: parameters that are programs, or tuples of programs."""
+
+    def effects(params: Mapping[str, Any]) -> frozenset[Effect]:
+        values = [params[name] for name in names]
+        programs = [p for value in values for p in (value if isinstance(value, tuple) else (value,))]
+        return frozenset(effect for program in programs if program is not None for effect in program.effects)
+
+    return effects
+
+
+def transpose_nested(
+    ctx: Any, cts: Sequence[Any], xs: Sequence[Any], program: Program, run: Callable[..., Sequence[Any]]
+) -> list[Any]:
+    """Transpose a primitive that runs `program` once. `run(transposed, operands)` binds the transposed program."""
+    linear, sums, summed = summed_operands(ctx, xs)
+    derived = ctx.transform(program, linear, active_of(cts), False, summed)
+    known = [x for x in xs if not is_linear(x)]
+    results = iter(run(derived.program, [*known, *sums, *nonzero(cts)]))
+    reached = iter(derived.active_inputs)
+    return [next(results) if on and next(reached) else None for on in linear]

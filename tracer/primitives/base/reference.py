@@ -1,4 +1,4 @@
-"""The reference for the array IR: programs run equation by equation on NumPy arrays, by the primitives' references."""
+"""Reference interpreter of the array IR: runs programs on NumPy arrays by the references of their primitives."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tracer.ir.program import Atom, Literal, Program, Source, Var
 from tracer.ir.types import Float0Type, StackType, Type, storage_type
 from tracer.trace.state import state
 
-Value = Any  # np.ndarray, or a list of arrays for a stack
+Value = Any  # np.ndarray; for a stack, with its items along the leading axis
 
 
 def run_reference(program: Program, inputs: Sequence[Value]) -> list[Value]:
-    """The program's outputs on NumPy arrays. Nothing is compiled; faults raise at once."""
+    """Run a program on NumPy arrays and return its outputs. Nothing is compiled, and faults raise at once."""
     environment: dict[Var, Value] = dict(zip(program.inputs, inputs, strict=True))
     outer_source = state.source
     try:
@@ -34,7 +34,7 @@ def run_reference(program: Program, inputs: Sequence[Value]) -> list[Value]:
 def reference_outputs(
     primitive: Primitive, values: Sequence[Value], params: Mapping[str, Any], source: Source | None = None
 ) -> Sequence[Value]:
-    """One primitive's outputs on NumPy arrays, always as a sequence."""
+    """Return the outputs of one primitive on NumPy arrays, always as a sequence."""
     reference = reference_of(primitive)
     if source is not None:
         state.source = source
@@ -44,7 +44,7 @@ def reference_outputs(
 
 
 def reference_of(primitive: Primitive) -> Rule:
-    """The primitive's function of NumPy arrays."""
+    """Return a primitive's function of NumPy arrays. Raises InternalError if it has none."""
     if isinstance(primitive.reference, NoRule):
         raise InternalError(f"{primitive.name} has no reference: {primitive.reference.why}")
     return primitive.reference
@@ -57,7 +57,7 @@ def _read(environment: Mapping[Var, Value], atom: Atom) -> Value:
 
 
 def _fitted(value: Value, type: Type, primitive: Primitive) -> Value:
-    """The value as the type says; a splat of literals alone is spread, and a wrong dtype is a bug."""
+    """Return the value in the shape of `type`: splats are broadcast. Raises InternalError for a wrong dtype."""
     if isinstance(type, StackType | Float0Type):
         return value
     expected = storage_type(type)

@@ -1,4 +1,4 @@
-"""Shared parts of rules: what most primitives of a family have in common."""
+"""Parts of rules that most primitives share: checks of types, binding, derivatives, batching."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KIND_WORDS = {"b": "bool", "i": "integers", "f": "floats", "c": "complex number
 
 
 def kind_of(dtype: DType) -> str:
-    """One letter: `b`ool, `i`nteger (signed or not), `f`loat, `c`omplex."""
+    """Return the kind of a dtype as one letter: `b`ool, `i`nteger (signed or not), `f`loat, `c`omplex."""
     if dtypes.is_float(dtype):
         return "f"
     if dtypes.is_integer(dtype):
@@ -36,7 +36,7 @@ def kind_of(dtype: DType) -> str:
 
 
 def check_kinds(name: str, types: Sequence[Type], kinds: str) -> None:
-    """Raise DTypeError unless every type is an array of one of the kinds."""
+    """Raise DTypeError unless every type is an array whose dtype is of one of `kinds`."""
     for type in types:
         if not isinstance(type, ArrayType) or kind_of(type.dtype) not in kinds:
             wanted = ", ".join(_KIND_WORDS[k] for k in kinds)
@@ -50,7 +50,7 @@ def check_kinds(name: str, types: Sequence[Type], kinds: str) -> None:
 
 
 def same_types(name: str, types: Sequence[Type]) -> ArrayType:
-    """The common type of operands that must agree; weak where all are."""
+    """Return the common type of operands that must agree in shape and dtype. It is weak if all of them are."""
     first = types[0]
     assert isinstance(first, ArrayType)
     weak = first.weak
@@ -64,20 +64,28 @@ def same_types(name: str, types: Sequence[Type]) -> ArrayType:
                     help="tracer.numpy's functions broadcast; here, broadcast or reshape the operands yourself",
                 )
             )
-        if other.dtype != first.dtype:
-            raise DTypeError(
-                message(
-                    f"{name}{here()}: operands must have equal dtypes",
-                    f"got {' and '.join(map(str, types))}",
-                    help="tracer.numpy's functions promote; here, cast one operand with .astype(...)",
-                )
-            )
         weak = weak and other.weak
+    check_same_dtype(name, types)
     return array_type(first.dtype, first.shape, weak)
 
 
+def check_same_dtype(name: str, types: Sequence[Type]) -> None:
+    """Raise DTypeError unless all arrays among the types have one dtype."""
+    if len({type.dtype for type in types if isinstance(type, ArrayType)}) > 1:
+        raise DTypeError(
+            message(
+                f"{name}{here()}: operands must have equal dtypes",
+                f"got {' and '.join(map(str, types))}",
+                help="tracer.numpy's functions promote; here, cast one operand with .astype(...)",
+            )
+        )
+
+
 def pointwise_infer(name: str, kinds: str, *, result: Callable[[DType], DType] | None = None) -> Rule:
-    """Operands of equal types and the given kinds; the result has their type, or `result(dtype)`."""
+    """Make the `infer` rule of a pointwise primitive: operands of one type and of `kinds`.
+
+    result: maps the operands' dtype to the result's; by default they are equal.
+    """
 
     def infer(*types: Type) -> Type:
         check_kinds(name, types, kinds)
@@ -93,9 +101,9 @@ def pointwise_infer(name: str, kinds: str, *, result: Callable[[DType], DType] |
 
 
 def coerce(name: str, operands: Sequence[Value]) -> list[Operand]:
-    """Python and NumPy scalars become literals of the dtype that the arrays among the operands have.
+    """Turn Python and NumPy scalars among `operands` into literals of the dtype of the arrays.
 
-    Python's are weak beside weak arrays, whose results they leave weak.
+    Python scalars stay weak beside weak arrays, so that the result stays weak.
     """
     model: Array | Literal | None = next((x for x in operands if isinstance(x, Array)), None)
     if model is None:
@@ -117,7 +125,7 @@ def _weak(x: Any, dtype: DType) -> Literal:
 
 
 def operand_of(name: str, x: Value | Linear, dtype: DType | None = None) -> Operand:
-    """An array or literal as it is; a scalar as a literal of `dtype`."""
+    """Return an array or literal as it is, and a scalar as a literal of `dtype`. Raises ArgumentError otherwise."""
     if isinstance(x, Array | Literal):
         return x
     if isinstance(x, bool | int | float | complex | np.generic):
@@ -134,7 +142,7 @@ def operand_of(name: str, x: Value | Linear, dtype: DType | None = None) -> Oper
 
 
 def one_linear(name: str, xs: Sequence[Any]) -> Sequence[Any]:
-    """The operands of a product, of which one is transposed. Raises NoRuleError where several are."""
+    """Return the operands of a product. Raises NoRuleError if more than one of them is linear."""
     if sum(map(is_linear, xs)) > 1:
         _raise_both_linear(name)
     return xs
@@ -150,7 +158,7 @@ def _raise_both_linear(name: str) -> NoReturn:
 
 
 def pointwise(primitive: Primitive, *operands: Value, **params: Any) -> Any:
-    """Bind a pointwise primitive. Literals alone give a literal, computed at once."""
+    """Bind a pointwise primitive. Operands that are all literals give a literal, computed at once."""
     coerced = coerce(primitive.name, operands)
     if all(isinstance(x, Literal) for x in coerced):
         return fold_literals(primitive, coerced, params)
@@ -164,7 +172,7 @@ def fold_literals(primitive: Primitive, operands: Sequence[Operand], params: dic
 
 
 def computed(primitive: Primitive, literals: Sequence[Literal], params: Mapping[str, Any]) -> list[Literal]:
-    """A primitive's outputs on literals: what it gives outside every trace, which is what compiled code gives."""
+    """Return a primitive's outputs on literals, executed outside every trace, so that they equal compiled results."""
     arrays = [concrete(np.asarray(x.value, x.type.dtype), x.type.weak) for x in literals]
     outputs = execute(primitive, arrays, params)
     return [Literal(require_concrete(y)[()], y.type) for y in outputs if isinstance(y.type, ArrayType)]
@@ -174,9 +182,9 @@ def computed(primitive: Primitive, literals: Sequence[Literal], params: Mapping[
 
 
 def per_operand(*rules: Rule | None) -> Rule:
-    """A jvp rule from one formula an operand: rule(ctx, dx, *xs, **params) -> that operand's part of dy.
+    """Make a jvp rule from one formula per operand: rule(ctx, dx, *xs, **params) -> the operand's part of dy.
 
-    None marks an operand that has no derivative. One output.
+    None marks an operand without a derivative. For primitives with one output.
     """
 
     def jvp(ctx: Any, xs: Sequence[Operand], dxs: Sequence[Tangent], **params: Any) -> list[Tangent]:
@@ -197,14 +205,14 @@ def per_operand(*rules: Rule | None) -> Rule:
 
 
 def linear_jvp(ctx: Any, xs: Sequence[Operand], dxs: Sequence[Tangent], **params: Any) -> list[Tangent]:
-    """For primitives that are linear in all operands together: the tangent goes through the primitive itself."""
+    """Push tangents through the primitive itself. For primitives that are linear in all operands together."""
     if all(isinstance(dx, Zero) for dx in dxs):
         return [Zero(tangent_type(ctx.outputs[0].type))]
     return list(ctx.bind_all(ctx.primitive, [_dense(ctx, x, dx) for x, dx in zip(xs, dxs, strict=True)], params))
 
 
 def _dense(ctx: Any, x: Operand, dx: Tangent) -> Operand:
-    """A tangent as an operand; that of a literal is a literal, which takes the shape of the others."""
+    """Return a tangent as an operand. The zero tangent of a literal is a literal, which takes the others' shape."""
     if isinstance(x, Literal) and isinstance(dx, Zero):
         return as_literal(0, x.type.dtype)
     dense: Operand = ctx.instantiate(dx)
@@ -212,12 +220,12 @@ def _dense(ctx: Any, x: Operand, dx: Tangent) -> Operand:
 
 
 def zero_jvp(ctx: Any, xs: Sequence[Operand], dxs: Sequence[Tangent], **params: Any) -> list[Tangent]:
-    """For outputs that are locally constant: comparisons, floor, sign, integer results."""
+    """Return zero tangents. For outputs that are locally constant: comparisons, floor, sign, integer results."""
     return [Zero(tangent_type(y.type)) for y in ctx.outputs]
 
 
 def is_linear(x: object) -> bool:
-    """Whether a transpose rule's operand is the one to transpose with respect to."""
+    """Return whether a transpose rule's operand is one to transpose with respect to."""
     return isinstance(x, Linear)
 
 
@@ -231,7 +239,7 @@ def differentiable(x: Operand) -> bool:
 def pointwise_batch(
     ctx: Any, xs: Sequence[Operand], axes: Sequence[int | None], **params: Any
 ) -> tuple[list[Any], list[int | None]]:
-    """Operands meet on one batch axis; those without it are broadcast along it."""
+    """Align the operands on one batch axis. Unbatched operands are broadcast along it."""
     positions = {axis for axis in axes if axis is not None}
     arrays_batched = all(axis is not None or isinstance(x, Literal) for x, axis in zip(xs, axes, strict=True))
     if len(positions) == 1 and arrays_batched:
@@ -245,12 +253,12 @@ def pointwise_batch(
 
 
 def axis_after_drop(axis: int, dropped: Sequence[int]) -> int:
-    """Where a batch axis ends up when other axes are reduced away."""
+    """Return the index of a batch axis after other axes are reduced away."""
     return axis - sum(d < axis for d in dropped)
 
 
 def shift_axes(axes: Sequence[int], batch_axis: int) -> tuple[int, ...]:
-    """Axes of one example as axes of the batch that has `batch_axis` inserted."""
+    """Return axes of one example as axes of the batch, which has `batch_axis` inserted."""
     return tuple(a + (a >= batch_axis) for a in axes)
 
 
@@ -258,7 +266,7 @@ def shift_axes(axes: Sequence[int], batch_axis: int) -> tuple[int, ...]:
 
 
 def quiet(function: Callable[..., Any]) -> Rule:
-    """A NumPy function that computes without warnings, NaN and infinity being ordinary values here."""
+    """Make a reference that computes without NumPy's warnings: NaN and infinity are ordinary values here."""
 
     def reference(*arrays: Any, **params: Any) -> Any:
         with np.errstate(all="ignore"):

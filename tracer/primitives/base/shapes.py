@@ -1,4 +1,4 @@
-"""Shape and memory: iota, reshape, transpose, rev, squeeze, copy, and broadcasting from its own file."""
+"""Shape and memory: iota, reshape, transpose, rev, squeeze, copy, optimization_barrier."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ iota_p = Primitive(
 
 
 def broadcasted_iota(dtype: DType, shape: Sequence[int], dimension: int) -> Array:
-    """0, 1, 2, ... along one axis of the shape, the same along the others.
+    """Count 0, 1, 2, ... along one axis of the shape, repeated along the others.
 
-    dtype: of numbers; shape: [*s]; dimension: the axis that counts. Returns that dtype, [*s]. Raises ShapeError for
-    a negative size, AxisError for no axis of it, DTypeError for bool.
+    dtype: a numeric dtype; shape: [*s]; dimension: the axis that counts. Returns that dtype, [*s]. Raises ShapeError
+    for a negative size, AxisError if the axis is out of range, DTypeError for bool.
 
     >>> broadcasted_iota(np.dtype("int32"), (2, 3), 1)
     Array([[0, 1, 2], [0, 1, 2]], i32)
@@ -72,9 +72,9 @@ def broadcasted_iota(dtype: DType, shape: Sequence[int], dimension: int) -> Arra
 
 
 def iota(dtype: DType, size: int) -> Array:
-    """0, 1, 2, ... size-1.
+    """Count 0, 1, 2, ... up to size - 1.
 
-    dtype: of numbers; size: an integer >= 0. Returns that dtype, [size]. Raises ShapeError for a negative size,
+    dtype: a numeric dtype; size: an integer >= 0. Returns that dtype, [size]. Raises ShapeError for a negative size,
     DTypeError for bool.
 
     >>> iota(np.dtype("float32"), 3)
@@ -104,12 +104,12 @@ def _reshape_reference(x: Any, *, new_sizes: Shape) -> Any:
 
 
 def _reshape_batch(ctx: Any, xs: Any, axes: Any, *, new_sizes: Shape) -> Batched:
-    """The batch axis stays if the axes before it are reshaped among themselves; else it goes to the front."""
+    """Keep the batch axis in place if the axes before it are reshaped among themselves, else move it to the front."""
     (x,), (axis,) = xs, axes
     before, product = shape.size(x.shape[:axis]), 1
-    for place, n in enumerate((*new_sizes, 1)):
+    for position, n in enumerate((*new_sizes, 1)):
         if product == before and before * ctx.size:
-            return [reshape(x, (*new_sizes[:place], ctx.size, *new_sizes[place:]))], [place]
+            return [reshape(x, (*new_sizes[:position], ctx.size, *new_sizes[position:]))], [position]
         product *= n
     return [reshape(ctx.to_front(x, axis), (ctx.size, *new_sizes))], [0]
 
@@ -122,10 +122,10 @@ reshape_p = Primitive(
 
 
 def reshape(operand: Value, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None) -> Any:
-    """The same elements in row-major order, in another shape of the same size; `dimensions` transposes them first.
+    """Rearrange the elements, in row-major order, into another shape of equal size. `dimensions` transposes them first.
 
-    operand: an array [*s]; new_sizes: as many elements in all; dimensions: all axes, in another order. Returns the
-    same dtype, [*new_sizes]. Raises ShapeError for another number of elements.
+    operand: an array [*s]; new_sizes: with as many elements; dimensions: every axis once. Returns the same dtype,
+    [*new_sizes]. Raises ShapeError if the number of elements differs.
 
     >>> reshape(iota(np.dtype("int64"), 6), (2, 3))
     Array([[0, 1, 2], [3, 4, 5]], i64)
@@ -171,9 +171,10 @@ transpose_p = Primitive(
 
 
 def transpose(operand: Value, permutation: Sequence[int]) -> Any:
-    """Axis i of the result is axis `permutation[i]` of the operand.
+    """Reorder the axes: axis i of the result is axis `permutation[i]` of the operand.
 
-    operand: an array [*s]; permutation: every axis once. Returns the same dtype. Raises ShapeError otherwise.
+    operand: an array [*s]; permutation: every axis once. Returns the same dtype. Raises ShapeError if an axis is
+    missing or repeats.
 
     >>> transpose(tnp.zeros((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
@@ -186,7 +187,7 @@ def transpose(operand: Value, permutation: Sequence[int]) -> Any:
 
 
 def moveaxis(x: Operand, source: int, destination: int) -> Any:
-    """Move one axis, the others keeping their order.
+    """Move one axis, and keep the order of the rest.
 
     >>> moveaxis(tnp.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
@@ -201,7 +202,7 @@ def moveaxis(x: Operand, source: int, destination: int) -> Any:
 
 
 def align(ctx: Any, xs: Sequence[Any], axes: Sequence[int | None]) -> tuple[list[Any], int]:
-    """Operands with their batch axes in one place, that of the first that has one; the others broadcast along it."""
+    """Move the batch axes of all operands to the first one among them. Broadcast unbatched operands along it."""
     axis = next(axis for axis in axes if axis is not None)
     return [_with_batch_axis(ctx, x, own, axis) for x, own in zip(xs, axes, strict=True)], axis
 
@@ -256,10 +257,10 @@ squeeze_p = Primitive(
 
 
 def rev(operand: Value, dimensions: Sequence[int]) -> Any:
-    """The elements in reverse order along `dimensions`.
+    """Reverse the order of the elements along `dimensions`.
 
-    operand: an array [*s]; dimensions: axes, from either end. Returns the same type, [*s]. Raises AxisError for an
-    axis that is not there or named twice.
+    operand: an array [*s]; dimensions: axes, counted from either end. Returns the same type, [*s]. Raises AxisError if
+    an axis is out of range or repeats.
 
     >>> rev(iota(np.dtype("int64"), 3), (0,))
     Array([2, 1, 0], i64)
@@ -272,8 +273,8 @@ def rev(operand: Value, dimensions: Sequence[int]) -> Any:
 def squeeze(array: Value, dimensions: Sequence[int]) -> Any:
     """Drop axes of size 1.
 
-    array: [*s]; dimensions: axes, from either end. Returns the same dtype, [*s minus dimensions]. Raises ShapeError
-    for an axis of another size, AxisError for one that is not there or named twice.
+    array: [*s]; dimensions: axes, counted from either end. Returns the same dtype, [*s minus dimensions]. Raises
+    ShapeError for an axis of another size, AxisError if one is out of range or repeats.
 
     >>> squeeze(tnp.zeros((1, 3, 1)), (0,)).shape
     (3, 1)
@@ -291,7 +292,7 @@ def _barrier_batch(ctx: Any, xs: Any, axes: Any) -> Batched:
 
 
 def _wait_together(primitive: Primitive, values: Sequence[Any]) -> list[Any]:
-    """Tangents and cotangents wait for each other as their primals do; zeros have nothing to wait for."""
+    """Bind a barrier over tangents or cotangents. Symbolic zeros pass by."""
     present = [value for value in values if not isinstance(value, Zero)]
     waited = iter(bind_all(primitive, present, {}) if present else [])
     return [value if isinstance(value, Zero) else next(waited) for value in values]
@@ -312,12 +313,12 @@ optimization_barrier_p = Primitive(
 
 
 def copy(operand: Value) -> Any:
-    """The same value behind another handle."""
+    """Copy the operand into a new array."""
     return bind(copy_p, operand_of("copy", operand))
 
 
 def optimization_barrier(operands: Sequence[Value]) -> list[Any]:
-    """The same values; none is available to what follows before all are computed. No pass moves work across.
+    """Return the operands unchanged. None is available before all are computed, and no pass moves work across.
 
     >>> optimization_barrier([tnp.asarray([1.0]), tnp.asarray([2])])
     [Array([1.], f64), Array([2], i64)]

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from tracer.ir.primitive import Eager, Effect, Joint, Linearized, Primitive, Structured
+from tracer.ir.primitive import Eager, Joint, Linearized, Primitive, Structured
 from tracer.ir.program import Program
 from tracer.primitives.base.nested_programs import (
     Axes,
     active_of,
     batched_of,
-    claims,
+    effects_of,
     front_axes,
     move_to_front,
     nonzero,
     spread,
+    transpose_nested,
 )
 from tracer.primitives.base.reference import run_reference
-from tracer.primitives.base.rules import is_linear
 from tracer.trace.array import Array
 from tracer.trace.trace import Operand, bind_all
 
@@ -42,15 +42,8 @@ def _linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], *, program
 
 
 def transpose_call(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], *, program: Program, inline: bool) -> list[Any]:
-    """A call of the transposed program."""
-    linear = tuple(map(is_linear, xs))
-    sums = claims(ctx, xs)
-    summed = tuple(s is not None for s, on in zip(sums, linear, strict=True) if on)
-    derived = ctx.transform(program, linear, active_of(cts), False, summed)
-    known = [x for x in xs if not is_linear(x)]
-    results = iter(call(derived.program, *known, *(s for s in sums if s is not None), *nonzero(cts), inline=inline))
-    reached = iter(derived.active_inputs)
-    return [next(results) if on and next(reached) else None for on in linear]
+    """Bind a call of the transposed program."""
+    return transpose_nested(ctx, cts, xs, program, lambda derived, operands: call(derived, *operands, inline=inline))
 
 
 def _batch(ctx: Any, xs: Sequence[Any], axes: Axes, *, program: Program, inline: bool) -> Any:
@@ -59,18 +52,12 @@ def _batch(ctx: Any, xs: Sequence[Any], axes: Axes, *, program: Program, inline:
     return outputs, front_axes(derived.batched_outputs)
 
 
-def program_effects(params: Mapping[str, Any]) -> frozenset[Effect]:
-    """The effects of the nested program."""
-    effects: frozenset[Effect] = params["program"].effects
-    return effects
-
-
 call_p = Primitive(
     name="call",
     infer=lambda *types, program, inline: program.output_types,
     reference=lambda *values, program, inline: run_reference(program, values),
     jvp=Joint(_jvp), linearize=_linearize, transpose=transpose_call, batch=_batch,
-    lower=Structured("call"), effects=program_effects, multiple=True, eager=Eager.COMPILED,
+    lower=Structured("call"), effects=effects_of("program"), multiple=True, eager=Eager.COMPILED,
 )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Collectives that move values between the lanes of a named batch axis: ppermute, all_to_all.
 
-Batching by that axis turns a permutation into slices put together anew, and an exchange into a transposition.
+Batching by that axis turns a permutation into a concatenation of slices, and an exchange into a transposition.
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ from tracer.primitives.arrays.slice_pad_concatenate import concatenate, slice_in
 from tracer.primitives.arrays.zeros import zeros
 from tracer.primitives.base.rules import linear_jvp
 from tracer.primitives.base.shapes import Batched, moveaxis
+from tracer.primitives.control.collectives import LAWS, ONLY_BATCHED
 from tracer.trace.trace import bind
 
 Pairs = tuple[tuple[int, int], ...]
-
-_ONLY_BATCHED = "a collective is an operation across the lanes of vmap, which batching has replaced before it would run"
-_LAWS = {"all": "it stands in programs until vmap batches them by its axis, and is never executed"}
 
 
 # ppermute
@@ -39,7 +37,7 @@ def _permute_batch(
 
 
 def _runs(sources: Sequence[int]) -> list[tuple[int, int]]:
-    """Lanes that come from neighbours, in order, as (first source, count); -1 for lanes that get zeros."""
+    """Return runs of lanes that come from consecutive lanes, as (first source, count); -1 for lanes that get zeros."""
     runs: list[tuple[int, int]] = []
     for source in sources:
         if runs:
@@ -58,11 +56,11 @@ def _run(lanes: Any, first: int, count: int) -> Any:
 
 
 ppermute_p = Primitive(
-    name="ppermute", infer=lambda x, *, axis_name, perm: x, reference=NoRule(_ONLY_BATCHED), jvp=linear_jvp,
+    name="ppermute", infer=lambda x, *, axis_name, perm: x, reference=NoRule(ONLY_BATCHED), jvp=linear_jvp,
     transpose=lambda ctx, cts, xs, *, axis_name, perm: [
         bind(ctx.primitive, cts[0], axis_name=axis_name, perm=tuple((target, source) for source, target in perm))
     ],
-    batch=_permute_batch, lower=NoRule(_ONLY_BATCHED), laws=_LAWS,
+    batch=_permute_batch, lower=NoRule(ONLY_BATCHED), laws=LAWS,
 )  # fmt: skip
 
 
@@ -89,11 +87,11 @@ def _exchange_batch(
 
 
 all_to_all_p = Primitive(
-    name="all_to_all", infer=_exchange_infer, reference=NoRule(_ONLY_BATCHED), jvp=linear_jvp,
+    name="all_to_all", infer=_exchange_infer, reference=NoRule(ONLY_BATCHED), jvp=linear_jvp,
     transpose=lambda ctx, cts, xs, *, split_axis, concat_axis, **params: [
         bind(ctx.primitive, cts[0], split_axis=concat_axis, concat_axis=split_axis, **params)
     ],
-    batch=_exchange_batch, lower=NoRule(_ONLY_BATCHED), laws=_LAWS,
+    batch=_exchange_batch, lower=NoRule(ONLY_BATCHED), laws=LAWS,
 )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
-"""Collectives: operations across the lanes of a named batch axis; `tracer.lax.collectives` has their public twins.
+"""Collectives: operations across the lanes of a named batch axis. `tracer.lax.collectives` has the public functions.
 
-Batching by that axis turns them into ordinary reductions; batching by another leaves them as they are.
+Batching by that axis turns them into ordinary reductions. Batching by another axis keeps them.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from tracer.trace.source import here
 from tracer.trace.state import state
 from tracer.trace.trace import as_literal, bind
 
-_ONLY_BATCHED = "a collective is an operation across the lanes of vmap, which batching has replaced before it would run"
-_LAWS = {"all": "it stands in programs until vmap batches them by its axis, and is never executed"}
+ONLY_BATCHED = "a collective is an operation across the lanes of vmap, which batching has replaced before it would run"
+LAWS = {"all": "it stands in programs until vmap batches them by its axis, and is never executed"}
 
 
 def size_of_axis(operation: str, name: object) -> int:
-    """The size of a named batch axis. Raises ArgumentError outside of it."""
+    """Return the size of a named batch axis. Raises ArgumentError outside of it."""
     size = state.axes.get(name)
     if size is None:
         known = ", ".join(map(repr, state.axes)) or "none"
@@ -42,7 +42,7 @@ def size_of_axis(operation: str, name: object) -> int:
 
 
 def _across(name: str, reduce: Callable[..., Any], unbatched: Callable[[Any, int], Any]) -> Rule:
-    """The batch rule of a reduction: over the batch axis if it is the named one, lane by lane if not."""
+    """Make the batch rule of a reduction: over the batch axis if it is the named one, else lane by lane."""
 
     def batch(ctx: Any, xs: Sequence[Any], axes: Sequence[int | None], *, axis_name: object) -> Batched:
         (x,), (axis,) = xs, axes
@@ -58,18 +58,18 @@ def _sum_transpose(ctx: Any, cts: Any, xs: Any, *, axis_name: object) -> list[An
 
 
 psum_p = Primitive(
-    name="psum", infer=lambda x, *, axis_name: x, reference=NoRule(_ONLY_BATCHED),
+    name="psum", infer=lambda x, *, axis_name: x, reference=NoRule(ONLY_BATCHED),
     jvp=linear_jvp, transpose=_sum_transpose,
     batch=_across("psum", reduce_sum, lambda x, size: mul(x, x.type.dtype.type(size))),
-    lower=NoRule(_ONLY_BATCHED), laws=_LAWS,
+    lower=NoRule(ONLY_BATCHED), laws=LAWS,
 )  # fmt: skip
 
 pmax_p, pmin_p = (
     Primitive(
-        name=name, infer=lambda x, *, axis_name: x, reference=NoRule(_ONLY_BATCHED),
+        name=name, infer=lambda x, *, axis_name: x, reference=NoRule(ONLY_BATCHED),
         jvp=NoRule(f"{name} has no derivative; all_gather and a maximum have"),
         transpose=NoRule(f"{name} is not linear"),
-        batch=_across(name, reduce, lambda x, size: x), lower=NoRule(_ONLY_BATCHED), laws=_LAWS,
+        batch=_across(name, reduce, lambda x, size: x), lower=NoRule(ONLY_BATCHED), laws=LAWS,
     )
     for name, reduce in (("pmax", reduce_max), ("pmin", reduce_min))
 )  # fmt: skip
@@ -94,7 +94,7 @@ def _gather_batch(
 
 
 def _gather_transpose(ctx: Any, cts: Any, xs: Any, *, axis_name: object, axis_size: int, axis: int) -> list[Any]:
-    """Each lane's own slice of the sum of all cotangents."""
+    """Return each lane's own slice of the sum of all cotangents."""
     total = bind(psum_p, cts[0], axis_name=axis_name)
     starts = [
         bind(axis_index_p, axis_name=axis_name) if d == axis else as_literal(0, dtypes.I64) for d in range(total.ndim)
@@ -104,8 +104,8 @@ def _gather_transpose(ctx: Any, cts: Any, xs: Any, *, axis_name: object, axis_si
 
 
 all_gather_p = Primitive(
-    name="all_gather", infer=_gather_infer, reference=NoRule(_ONLY_BATCHED),
-    jvp=linear_jvp, transpose=_gather_transpose, batch=_gather_batch, lower=NoRule(_ONLY_BATCHED), laws=_LAWS,
+    name="all_gather", infer=_gather_infer, reference=NoRule(ONLY_BATCHED),
+    jvp=linear_jvp, transpose=_gather_transpose, batch=_gather_batch, lower=NoRule(ONLY_BATCHED), laws=LAWS,
 )  # fmt: skip
 
 
@@ -116,9 +116,9 @@ def _index_batch(ctx: Any, xs: Any, axes: Any, *, axis_name: object) -> Batched:
 
 
 axis_index_p = Primitive(
-    name="axis_index", infer=lambda *, axis_name: array_type(dtypes.I32, ()), reference=NoRule(_ONLY_BATCHED),
+    name="axis_index", infer=lambda *, axis_name: array_type(dtypes.I32, ()), reference=NoRule(ONLY_BATCHED),
     jvp=NoRule("axis_index has no operands"), transpose=NoRule("axis_index has no operands"), batch=_index_batch,
-    lower=NoRule(_ONLY_BATCHED), laws=_LAWS,
+    lower=NoRule(ONLY_BATCHED), laws=LAWS,
 )  # fmt: skip
 
 

@@ -1,12 +1,12 @@
 """`cond`: one of several programs, chosen at run time by an index.
 
-The derivative and the transpose of a `cond` are `cond`s. Batching keeps it one where the index is the same for
-every lane; else all branches run, each guarded by the mask of its lanes, and their results are selected.
+The derivative and the transpose of a `cond` are `cond`s. So is its batch if all lanes share the index. Else all
+branches run, each guarded by the mask of its lanes, and their results are selected.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from tracer.errors import CarryTypeError, message
 from tracer.ir import dtypes
 from tracer.ir.linearized import LinearizedProgram
-from tracer.ir.primitive import Eager, Effect, Joint, Linearized, Primitive, Structured
+from tracer.ir.primitive import Eager, Joint, Linearized, Primitive, Structured
 from tracer.ir.program import Program
 from tracer.ir.types import ArrayType, Type, array_type, same_up_to_weakness
 from tracer.primitives.arrays.zeros import zeros
@@ -22,12 +22,13 @@ from tracer.primitives.base.nested_programs import (
     Axes,
     active_of,
     batched_of,
-    claims,
+    effects_of,
     either,
     front_axes,
     move_to_front,
     nonzero,
     spread,
+    summed_operands,
 )
 from tracer.primitives.base.reference import run_reference
 from tracer.primitives.base.rules import is_linear
@@ -64,7 +65,7 @@ def _infer(index: Type, *operands: Type, branches: Branches) -> tuple[Type, ...]
 
 
 def _strongest(types: Sequence[Type]) -> Type:
-    """Of types that are equal up to weakness, one that is not weak, if there is one."""
+    """Return, of types that are equal up to weakness, one that is not weak, if there is one."""
     return next((t for t in types if not (isinstance(t, ArrayType) and t.weak)), types[0])
 
 
@@ -82,7 +83,7 @@ def _jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], *, branches: Branches)
 
 
 def _linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], *, branches: Branches) -> Linearized:
-    """Every branch returns the residuals of all, its own filled in; residuals of equal types share a slot."""
+    """Linearise every branch. Each returns the residuals of all, its own filled in. Equal types share a slot."""
     index, operands = xs[0], xs[1:]
     reached = either(*(ctx.transform(branch, active[1:], nested=True).active_outputs for branch in branches))
     splits = [ctx.transform(branch, active[1:], reached, nested=True) for branch in branches]
@@ -102,14 +103,17 @@ def _linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], *, branche
 
 
 def _place_residuals(split: LinearizedProgram, slots: list[Type]) -> list[tuple[str, int, Any]]:
-    """For each residual of a branch ("input", i, None), or ("slot", n, the atom that fills it). Adds slots at need."""
+    """Return for each residual of a branch ("input", i, None), or ("slot", n, the atom that fills it).
+
+    Appends missing slots to `slots`.
+    """
     taken: set[int] = set()
     places: list[tuple[str, int, Any]] = []
-    for kind, position in split.sources:
-        if kind == "input":
+    for role, position in split.sources:
+        if role == "input":
             places.append(("input", position, None))
             continue
-        atom = split.forward.outputs[position if kind == "output" else len(split.active_outputs) + position]
+        atom = split.forward.outputs[position if role == "output" else len(split.active_outputs) + position]
         slot = next((n for n, type in enumerate(slots) if type == atom.type and n not in taken), len(slots))
         if slot == len(slots):
             slots.append(atom.type)
@@ -121,7 +125,7 @@ def _place_residuals(split: LinearizedProgram, slots: list[Type]) -> list[tuple[
 def _forward_branch(
     split: LinearizedProgram, places: Sequence[tuple[str, int, Any]], slots: Sequence[Type], count: int
 ) -> Program:
-    """The branch returning (outputs..., every slot), with zeros in the slots that only other branches use."""
+    """Return the branch with results (outputs..., every slot), zeros in the slots that only other branches use."""
     forward = split.forward
     mine = {n: atom for kind, n, atom in places if kind == "slot"}
     trimmed = Program(forward.inputs, forward.equations, (*forward.outputs[:count], *mine.values()), forward.name)
@@ -137,7 +141,7 @@ def _forward_branch(
 def _linear_branch(
     split: LinearizedProgram, places: Sequence[tuple[str, int, Any]], known_types: Sequence[Type], slots: int
 ) -> Program:
-    """The branch's linear program on (every slot..., operands..., tangents...)."""
+    """Return the branch's linear program on (every slot..., operands..., tangents...)."""
     linear = split.linear
     tangent_types = linear.input_types[len(split.sources) :]
 
@@ -149,12 +153,10 @@ def _linear_branch(
 
 
 def _transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], *, branches: Branches) -> list[Any]:
-    linear = tuple(map(is_linear, xs[1:]))
-    sums = claims(ctx, xs)[1:]
-    summed = tuple(s is not None for s, on in zip(sums, linear, strict=True) if on)
-    derived = tuple(ctx.transform(branch, linear, active_of(cts), True, summed).program for branch in branches)
+    (_, *linear), sums, summed = summed_operands(ctx, xs)
+    derived = tuple(ctx.transform(branch, tuple(linear), active_of(cts), True, summed).program for branch in branches)
     known = [x for x in xs[1:] if not is_linear(x)]
-    results = iter(cond_branches(xs[0], derived, *known, *(s for s in sums if s is not None), *nonzero(cts)))
+    results = iter(cond_branches(xs[0], derived, *known, *sums, *nonzero(cts)))
     return [None] + [next(results) if on else None for on in linear]
 
 
@@ -170,7 +172,7 @@ def _batch(ctx: Any, xs: Sequence[Any], axes: Axes, *, branches: Branches) -> An
 def _batch_select(
     ctx: Any, index: Array, operands: Sequence[Operand], batched: tuple[bool, ...], branches: Branches
 ) -> Any:
-    """Every branch runs for all lanes, guarded by the mask of its own, and each lane selects its branch's results."""
+    """Run every branch for all lanes, guarded by the mask of its own, and select each lane's results."""
     index = clamp(0, index, len(branches) - 1)
     shared = shared_scalars(operands, batched)
     operands = [ctx.to_front(x, None) if new else x for x, new in zip(operands, shared, strict=True)]
@@ -189,23 +191,19 @@ def _batch_select(
 
 
 def _select_lanes(mask: Array, chosen: Any, other: Any) -> Any:
-    """Lane by lane, along axis 0."""
+    """Select lane by lane, along axis 0."""
     return select(broadcast_in_dim(mask, chosen.shape, (0,)), chosen, other)
-
-
-def _effects(params: Mapping[str, Any]) -> frozenset[Effect]:
-    return frozenset(effect for branch in params["branches"] for effect in branch.effects)
 
 
 cond_p = Primitive(
     name="cond", infer=_infer, reference=_reference,
     jvp=Joint(_jvp), linearize=_linearize, transpose=_transpose, batch=_batch,
-    lower=Structured("cond"), effects=_effects, multiple=True, eager=Eager.COMPILED,
+    lower=Structured("cond"), effects=effects_of("branches"), multiple=True, eager=Eager.COMPILED,
 )  # fmt: skip
 
 
 def cond_branches(index: Operand, branches: Branches, *operands: Operand) -> list[Array]:
-    """Run branches[index], the index clamped to the branches there are. All take the operands, and agree in types."""
+    """Run branches[index], with the index clamped. All branches take the operands, and return equal types."""
     return bind_all(cond_p, (index, *operands), {"branches": branches})
 
 

@@ -1,4 +1,4 @@
-"""Cumulative sum, product, greatest, least and log-sum-exp along an axis, from either end."""
+"""Cumulative sum, product, maximum, minimum and log-sum-exp along an axis, from either end."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _scan_infer(name: str, kinds: str) -> Rule:
 
 
 def _scan_reference(function: Callable[..., Any]) -> Rule:
-    """A NumPy accumulation, from the end by flipping twice."""
+    """Make a reference from a NumPy accumulation; from the end by flipping twice."""
 
     def reference(x: Any, *, axis: int, reverse: bool) -> Any:
         with np.errstate(all="ignore"):
@@ -54,7 +54,7 @@ def _scan_reference(function: Callable[..., Any]) -> Rule:
 
 
 def _in_accumulator(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Accumulates in float32 for the short floats, in the operand's dtype for the others."""
+    """Accumulate in float32 for the short floats, in the operand's dtype for others."""
 
     def accumulate(x: Any, *, axis: int) -> Any:
         return function(x, axis=axis, dtype=dtypes.accumulator_dtype(x.dtype)).astype(x.dtype)
@@ -74,7 +74,7 @@ def _in_doubling_steps(
     axis: int,
     reverse: bool,
 ) -> Sequence[Any]:
-    """All partial results of an associative `combine(earlier, later)`, in log2(n) steps.
+    """Return all partial results of an associative `combine(earlier, later)`, in log2(n) steps.
 
     Hillis & Steele 1986, Data parallel algorithms, Communications of the ACM 29(12).
     """
@@ -100,7 +100,7 @@ cumsum_p = Primitive(
 
 
 def _cumprod_jvp(ctx: Any, xs: Any, dxs: Any, *, axis: int, reverse: bool) -> list[Any]:
-    """dy_k = dy_{k-1} x_k + y_{k-1} dx_k: nothing is divided, so zeros are right to every order."""
+    """Accumulate dy_k = dy_{k-1} x_k + y_{k-1} dx_k. Nothing is divided, so zeros are exact to every order."""
     (x,), (dx,), (y,) = xs, dxs, ctx.outputs
     shift = [(0, 0, 0)] * x.ndim
     shift[axis] = (-1, 1, 0) if reverse else (1, -1, 0)
@@ -118,7 +118,7 @@ def _cumprod_jvp(ctx: Any, xs: Any, dxs: Any, *, axis: int, reverse: bool) -> li
 
 
 def _products_from_one(x: Any, *, axis: int, dtype: DType) -> Any:
-    """NumPy's cumprod; of complex numbers the first is multiplied by 1 as well, for (1 + 0i) inf i has a NaN part."""
+    """Compute NumPy's cumprod; for complex x starting from 1, since (1 + 0i) inf i has a NaN part."""
     if not dtypes.is_complex(x.dtype):
         return np.cumprod(x, axis=axis, dtype=dtype)
     row = np.ones((*x.shape[:axis], 1, *x.shape[axis + 1 :]), dtype)
@@ -136,10 +136,7 @@ cumprod_p = Primitive(
 
 
 def _extreme_jvp(ctx: Any, xs: Any, dxs: Any, *, axis: int, reverse: bool) -> list[Any]:
-    """The elements so far that attain the extreme share in its tangent equally, as in a reduction.
-
-    From a NaN on, tangents are 0.
-    """
+    """Share the tangent among the elements so far that attain the extreme, as in a reduction. After a NaN it is 0."""
     (x,), (dx,), (y,) = xs, dxs, ctx.outputs
     if not x.shape[axis]:
         return [dx]
@@ -150,7 +147,7 @@ def _extreme_jvp(ctx: Any, xs: Any, dxs: Any, *, axis: int, reverse: bool) -> li
 
 
 def _sums_since_the_last(y: Any, shares: Any, axis: int, reverse: bool, first: int | None = None) -> Any:
-    """Cumulative sums that begin anew where y changes, with the share there, or what is given as the first."""
+    """Return cumulative sums that restart where y changes, with the share there or, if given, with `first`."""
     n = y.shape[axis]
     earlier, later = (slice_in_dim(y, start, n - 1 + start, axis=axis) for start in (0, 1))
     begins = full((*y.shape[:axis], 1, *y.shape[axis + 1 :]), True)
@@ -188,7 +185,7 @@ cummax_p, cummin_p = (
 
 
 def _log_add_exp(x: Any, y: Any) -> Any:
-    """log(e^x + e^y), shifted by the greater real part, or by 0 where that is infinite."""
+    """Compute log(e^x + e^y), shifted by the larger real part, or by 0 if that is infinite."""
     greater = max(*map(_real_part, (x, y)))
     shift = select(is_finite(greater), greater, full_like(greater, 0))
     if is_complex(x):
@@ -207,10 +204,10 @@ def _complex_log_add_exp(x: Any, y: Any) -> Any:
 
 
 def _accumulated_log_add_exp(x: Any, *, axis: int) -> Any:
-    """NumPy's accumulation, in f64, since its errors add up; it has none of complex numbers."""
+    """Accumulate NumPy's logaddexp in f64, since its errors add up. Complex numbers have none in NumPy."""
     if not dtypes.is_complex(x.dtype):
         return np.logaddexp.accumulate(x.astype(dtypes.F64), axis=axis).astype(x.dtype)
-    if x.shape[axis] == 1:  # as it is, whatever it is: nothing is added to it
+    if x.shape[axis] == 1:  # nothing is added to it
         return np.array(x)
     found = np.moveaxis(np.array(x), axis, 0)
     before = np.full(found.shape[1:], -np.inf, x.dtype)
@@ -219,7 +216,7 @@ def _accumulated_log_add_exp(x: Any, *, axis: int) -> Any:
     return np.moveaxis(found, 0, axis)
 
 
-_FEW: Final = 8  # elements, of which doubling steps are one nest
+_FEW: Final = 8  # elements, whose doubling steps are one loop nest
 
 
 def _cumlogsumexp_expand(x: Any, *, axis: int, reverse: bool) -> Any:
@@ -232,19 +229,18 @@ def _cumlogsumexp_expand(x: Any, *, axis: int, reverse: bool) -> Any:
 
 
 def _by_running_sums(x: Any, axis: int, reverse: bool) -> Any:
-    """Sums of e^(x - m), m the whole number nearest to the greatest so far; all are made smaller where that rises.
+    """Sum e^(x - m), m the integer nearest to the running maximum. The sum is rescaled where m rises.
 
-    s_k = s_{k-1} d_k + t_k, in f64. Factors that each rise of the greatest had would add up their errors, thousands of
-    them where it rises slowly; that of a whole number is a power of e at least. Where the greatest is no finite
-    number, it is the result.
+    s_k = s_{k-1} d_k + t_k, in f64. Rescaling at every rise of the maximum would accumulate rounding errors, thousands
+    of them if it rises slowly. An integer m rises by 1 at least. Where the maximum is not finite, it is the result.
     """
     top, whole, less = _greatest_so_far(x, axis, reverse)
-    sums = _sums_made_smaller(less, exp(sub(x, whole)), axis, reverse)  # before the first number, they are 0
+    sums = _sums_made_smaller(less, exp(sub(x, whole)), axis, reverse)  # 0 before the first finite value
     return select(is_finite(top), add(log(convert_element_type(sums, x.dtype)), whole), top)
 
 
 def _greatest_so_far(x: Any, axis: int, reverse: bool) -> tuple[Any, Any, Any]:
-    """The greatest so far, the nearest whole number, or 0, and e to the power of what that falls between neighbours."""
+    """Return the running maximum, the nearest integer m (0 if infinite), and the factor e^(rise of m) of each step."""
     top = cummax(x, axis, reverse)
     whole = select(is_finite(top), round_even(top), full_like(top, 0))
     rise = sub(_one_before(whole, 0, axis, reverse), whole)
@@ -258,7 +254,7 @@ def _one_before(x: Any, first: float, axis: int, reverse: bool) -> Any:
 
 
 def _sums_made_smaller(less: Any, terms: Any, axis: int, reverse: bool) -> Any:
-    """s_k = s_{k-1} less_k + terms_k, in f64."""
+    """Accumulate s_k = s_{k-1} less_k + terms_k, in f64."""
     rows = [moveaxis(convert_element_type(part, dtypes.F64), axis, 0) for part in (less, terms)]
 
     def step(inputs: list[Any]) -> list[Any]:
@@ -274,13 +270,13 @@ def _sums_made_smaller(less: Any, terms: Any, axis: int, reverse: bool) -> Any:
 
 
 def _weight(x: Any, z: Any) -> Any:
-    """e^(x - z), and 1 where both are the same infinity: whatever attains it moves it, as in logaddexp."""
+    """Compute e^(x - z), and 1 where both are the same infinity, so that x gets the tangent there, as in logaddexp."""
     same = and_(eq(x, z), not_(is_finite(_real_part(z))))
     return exp(select(same, full_like(x, 0), sub(x, z)))
 
 
 def _cumlogsumexp_jvp(ctx: Any, xs: Any, dxs: Any, *, axis: int, reverse: bool) -> list[Any]:
-    """Weights e^(x - y), none above 1: a tangent is a mean of tangents."""
+    """Weight tangents by e^(x - y), at most 1: the result is a mean of tangents."""
     if not is_complex(xs[0]) and xs[0].shape[axis] > _FEW:
         return [_mean_of_tangents(xs[0], dxs[0], axis, reverse)]
 
@@ -293,9 +289,9 @@ def _cumlogsumexp_jvp(ctx: Any, xs: Any, dxs: Any, *, axis: int, reverse: bool) 
 
 
 def _mean_of_tangents(x: Any, dx: Any, axis: int, reverse: bool) -> Any:
-    """Sums of e^(x - m) dx, as those of e^(x - m), by those. Where the greatest is infinite, what attains it counts 1.
+    """Divide running sums of e^(x - m) dx by running sums of e^(x - m). Elements equal to an infinite maximum weigh 1.
 
-    m counts for a constant: the quotient is the same for all.
+    m counts as a constant: the quotient does not depend on it.
     """
     top, whole, less = _greatest_so_far(x, axis, reverse)
     before, one, none = _one_before(top, -np.inf, axis, reverse), full_like(x, 1), full_like(x, 0)
@@ -316,13 +312,13 @@ cumlogsumexp_p = Primitive(
 
 
 def cumsum(operand: Value, axis: int = 0, reverse: bool = False) -> Any:
-    """Sums of all elements up to each one along an axis; from each one on, if `reverse`.
+    """Sum all elements up to each one along an axis; with `reverse`, from each one on.
 
-    In the operand's dtype: integers wrap; f16 and bf16 accumulate in f32. Compiled for a CPU, floats are joined in an
-    order that follows from the shape alone: parts of a sum may overflow where, one by one, the whole does not.
+    Integers wrap, f16 and bf16 accumulate in f32. Compiled for a CPU, floats are added in an order that follows from
+    the shape alone: parts of a sum may overflow where the sum, element by element, does not.
 
-    operand: numbers [*s]; axis: from either end. Returns the same type, [*s]. Raises DTypeError for bool, AxisError
-    for no such axis.
+    operand: numbers [*s]; axis: counted from either end. Returns the same type, [*s]. Raises DTypeError for bool,
+    AxisError if the axis is out of range.
 
     >>> cumsum(tnp.asarray([1, 2, 3]), reverse=True)
     Array([6, 5, 3], i64)
@@ -331,10 +327,10 @@ def cumsum(operand: Value, axis: int = 0, reverse: bool = False) -> Any:
 
 
 def cumprod(operand: Value, axis: int = 0, reverse: bool = False) -> Any:
-    """Products of all elements up to each one along an axis; from each one on, if `reverse`.
+    """Multiply all elements up to each one along an axis; with `reverse`, from each one on.
 
-    operand: numbers [*s]; axis: from either end. Returns the same type, [*s]. Raises DTypeError for bool, AxisError
-    for no such axis.
+    operand: numbers [*s]; axis: counted from either end. Returns the same type, [*s]. Raises DTypeError for bool,
+    AxisError if the axis is out of range.
 
     >>> cumprod(tnp.asarray([1, 2, 3]))
     Array([1, 2, 6], i64)
@@ -343,12 +339,12 @@ def cumprod(operand: Value, axis: int = 0, reverse: bool = False) -> Any:
 
 
 def cummax(operand: Value, axis: int = 0, reverse: bool = False) -> Any:
-    """The greatest of all elements up to each one along an axis; NaN from the first NaN on.
+    """Take the maximum of all elements up to each one along an axis. NaN from the first NaN on.
 
-    Complex numbers are compared by real, then by imaginary part.
+    Complex numbers compare by real, then by imaginary part.
 
-    operand: numbers or bool [*s]; axis: from either end. Returns the same type, [*s]. Equal elements share the
-    derivative, as in `reduce_max`. Raises AxisError for no such axis.
+    operand: numbers or bool [*s]; axis: counted from either end. Returns the same type, [*s]. Equal elements share the
+    derivative, as in `reduce_max`. Raises AxisError if the axis is out of range.
 
     >>> cummax(tnp.asarray([1, 3, 2]))
     Array([1, 3, 3], i64)
@@ -357,12 +353,12 @@ def cummax(operand: Value, axis: int = 0, reverse: bool = False) -> Any:
 
 
 def cummin(operand: Value, axis: int = 0, reverse: bool = False) -> Any:
-    """The least of all elements up to each one along an axis; NaN from the first NaN on.
+    """Take the minimum of all elements up to each one along an axis. NaN from the first NaN on.
 
-    Complex numbers are compared by real, then by imaginary part.
+    Complex numbers compare by real, then by imaginary part.
 
-    operand: numbers or bool [*s]; axis: from either end. Returns the same type, [*s]. Equal elements share the
-    derivative, as in `reduce_min`. Raises AxisError for no such axis.
+    operand: numbers or bool [*s]; axis: counted from either end. Returns the same type, [*s]. Equal elements share the
+    derivative, as in `reduce_min`. Raises AxisError if the axis is out of range.
 
     >>> cummin(tnp.asarray([2, 3, 1]))
     Array([2, 2, 1], i64)
@@ -371,12 +367,12 @@ def cummin(operand: Value, axis: int = 0, reverse: bool = False) -> Any:
 
 
 def cumlogsumexp(operand: Value, axis: int = 0, reverse: bool = False) -> Any:
-    """log(sum(exp(x))) of all elements up to each one along an axis, without overflow. Floats and complex numbers.
+    """Compute log(sum(exp(x))) of all elements up to each one along an axis, without overflow.
 
     Complex results have an imaginary part in [-pi, pi].
 
-    operand: [*s]; axis: from either end. Returns the same type, [*s]. Raises DTypeError for integers and bool,
-    AxisError for no such axis.
+    operand: floats or complex numbers of shape [*s]; axis: counted from either end. Returns the same type, [*s]. Raises
+    DTypeError for integers and bool, AxisError if the axis is out of range.
 
     >>> cumlogsumexp(tnp.asarray([0.0, 0.0]))
     Array([0.        , 0.69314718], f64)

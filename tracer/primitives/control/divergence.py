@@ -1,7 +1,7 @@
-"""Loops whose lanes stop on their own, as batching writes them: which lanes are live is a mask among the carries.
+"""Divergent loops, as batching writes them: a mask of live lanes is among the carries.
 
-Such a loop runs while any lane lives, and its body leaves a lane that is done as it is. So a further round changes
-nothing, lanes may be run one by one, and a batch of such loops is a loop of more lanes.
+Such a loop runs while any lane lives, and its body leaves finished lanes unchanged. So a further iteration changes
+nothing, lanes may run one by one, and a batch of such loops is a loop of more lanes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tracer.ir.visit import substitute, substitute_atoms
 
 
 def mask_position(params: Mapping[str, Any]) -> int | None:
-    """Which carry of a while_loop is the mask of its live lanes; None where lanes do not stop on their own."""
+    """Return which carry of a while_loop is the mask of its live lanes. None if the loop is not divergent."""
     cond: Program = params["cond"]
     asked = cond.equations[0] if len(cond.equations) == 1 else None
     if params["cond_consts"] or asked is None or asked.primitive.name != "reduce_or" or cond.outputs != asked.outputs:
@@ -37,9 +37,9 @@ def _is_false(atom: Atom) -> bool:
 
 
 def assume(program: Program, mask: Var, value: bool) -> Program:
-    """The program where every element of the input `mask` is `value`: what is selected by it is read directly.
+    """Specialise a program for an input `mask` whose elements all equal `value`: selections by it are resolved.
 
-    Outputs that are known to be true or false throughout are scalar literals, whatever their shape.
+    Outputs that are known to be all true or all false become scalar literals.
     """
     known: dict[Var, bool] = {mask: value}
     same: dict[Var, Atom] = {}
@@ -51,7 +51,7 @@ def assume(program: Program, mask: Var, value: bool) -> Program:
             equations.append(equation)
         elif isinstance(result, bool):
             known[equation.outputs[0]] = result
-            equations.append(equation)  # for whoever reads it other than to select
+            equations.append(equation)  # for readers other than selections
         else:
             same[equation.outputs[0]] = result
     told: dict[Var, Atom] = {variable: literal(on, dtypes.BOOL) for variable, on in known.items()}
@@ -60,7 +60,7 @@ def assume(program: Program, mask: Var, value: bool) -> Program:
 
 
 def _result(equation: Equation, known: Mapping[Var, bool]) -> Atom | bool | None:
-    """What is known of an equation's result: an atom that it equals, its elements, or nothing."""
+    """Return what is known of an equation's result: an atom that it equals, the value of all its elements, or None."""
     truths = [known.get(atom) if isinstance(atom, Var) else None for atom in equation.inputs]
     match equation.primitive.name:
         case "select" if truths[0] is not None:

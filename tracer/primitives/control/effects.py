@@ -1,6 +1,6 @@
 """Equations with effects: checks that fault, and callbacks into Python.
 
-Callbacks run on the calling thread, in program order where they are ordered; their exceptions propagate unchanged.
+Callbacks run on the calling thread; ordered ones in program order. Their exceptions propagate unchanged.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _check_reference(condition: Any, guard: Any, *, text: str) -> tuple[()]:
 
 
 def _check_batch(ctx: Any, xs: Sequence[Any], axes: Sequence[int | None], *, text: str) -> Any:
-    """The check of every live lane at once."""
+    """Check every live lane at once."""
     condition, guard = (ctx.to_front(x, axis) for x, axis in zip(xs, axes, strict=True))
     holds = or_(condition, not_(guard))
     return bind_all(check_p, [reduce_and(holds, (0,)), as_literal(True)], {"text": text}), []
@@ -62,10 +62,9 @@ check_p = Primitive(
 
 
 def check(condition: Value, text: str) -> None:
-    """Raise CheckError(text, at the user's line) where the condition is false: eagerly, and from compiled code.
+    """Raise CheckError(text, at the user's line) if the condition is false: eagerly, and from compiled code.
 
-    condition: bool []; text: what the error says. Inside `cond` and `while_loop` under vmap, lanes that are not live
-    are not checked.
+    condition: bool []; text: the error's text. Inside `cond` and `while_loop` under vmap, dead lanes are not checked.
 
     >>> @tracer.jit
     ... def root(x):
@@ -88,9 +87,9 @@ _serials = itertools.count()
 
 
 class HostFunction:
-    """A Python function of NumPy arrays that compiled programs call.
+    """Python function of NumPy arrays that compiled programs call.
 
-    called, results: what errors call the call, with its line, and each of its results.
+    called, results: names of the call, with its line, and of each result, for errors.
     """
 
     __slots__ = ("__weakref__", "_serial", "called", "function", "name", "results")
@@ -105,14 +104,17 @@ class HostFunction:
         self._serial = next(_serials)
 
     def __tracer_digest__(self) -> str:
-        """Functions of one name are not one function."""
+        """Tell functions of equal names apart."""
         return f"host#{self._serial}"
 
     def __repr__(self) -> str:
         return f"<function {self.name}>"
 
     def __call__(self, arrays: Sequence[Any], types: Sequence[Type]) -> list[Any]:
-        """The results as NumPy arrays of the promised types: of the same shapes, cast to dtypes of the same kind."""
+        """Return the results as NumPy arrays of the promised shapes, cast to the promised dtypes.
+
+        Raises ShapeError or DTypeError if a result does not fit.
+        """
         results = list(self.function(*arrays))
         if len(results) != len(types):
             raise ShapeError(f"{self.called}: returned {len(results)} arrays, {len(types)} were promised")
@@ -120,7 +122,7 @@ class HostFunction:
         return [self._checked(*row) for row in zip(names, results, types, strict=True)]
 
     def _checked(self, name: str, result: Any, type: Type) -> Any:
-        """One result as an array of the type. Raises ShapeError, or DTypeError where a cast would lose its kind."""
+        """Return one result as an array of the type. Raises ShapeError, or DTypeError if a cast would lose its kind."""
         expected, array = storage_type(type), np.asarray(result)
         known, alike = array.dtype in dtypes.SHORT_NAMES, array.shape == expected.shape
         if known and alike and dtypes.kind_order(array.dtype) <= dtypes.kind_order(expected.dtype):
@@ -153,7 +155,7 @@ def _callback_batch(
     ctx: Any, xs: Sequence[Any], axes: Sequence[int | None], *, host: HostFunction, results: tuple[Type, ...],
     ordered: bool, vmap_method: str,
 ) -> Any:  # fmt: skip
-    """One call a live lane, in order; or one call for the batch if the function says it takes batches."""
+    """Call once per live lane, in order, or once for the batch if the function takes batches."""
     params = {"host": host, "results": results, "ordered": ordered, "vmap_method": vmap_method}
     if vmap_method in ("expand_dims", "broadcast_all"):
         size = ctx.size if vmap_method == "broadcast_all" else 1
@@ -187,7 +189,7 @@ def _after(x: Operand) -> tuple[int, ...]:
 
 
 def _callback_effects(params: Mapping[str, Any]) -> frozenset[Effect]:
-    return FAULTS | IO if params["ordered"] else FAULTS  # what the function raises is a fault
+    return FAULTS | IO if params["ordered"] else FAULTS  # an exception of the function is a fault
 
 
 callback_p = Primitive(
@@ -207,7 +209,7 @@ def callback(
 ) -> list[Any]:
     """Call a Python function. ordered: it has effects, and is never dropped, repeated or moved past another.
 
-    Inside `cond` and `while_loop` under vmap, it is not called for lanes that are not live.
+    Inside `cond` and `while_loop` under vmap, it is not called for dead lanes.
     """
     if vmap_method not in ("sequential", "expand_dims", "broadcast_all"):
         raise InternalError(f"vmap_method {vmap_method}")

@@ -1,16 +1,16 @@
-"""`for_loop`: a body repeated a number of times that is known at run time; and the derivative of loops in reverse.
+"""`for_loop`: a body repeated a number of times that is known at run time; and the reverse derivative of loops.
 
-Operands are (count, constants, carries); the body maps (step, constants, carries) to carries. A loop whose trip count
-is known only at run time keeps the residuals of its steps on stacks (`stacks`); its linear part is then a `for_loop`
-of as many steps, which reads them, and the transpose of that runs the steps backwards.
+Operands are (count, constants, carries). The body maps (step, constants, carries) to carries. A loop whose trip count
+is known only at run time keeps the residuals of its steps on stacks (`residual_stacks`). Its linear part is a
+`for_loop` of as many steps, which reads them; the transpose of that runs the steps backwards.
 
-Where residuals must have a fixed size (inside other loops, branches, and compiled calls) the linear part repeats the
+Where residuals must have a fixed size (inside other loops, branches, and compiled calls), the linear part reruns the
 loop instead: its residuals are the loop's own operands, and the stacks live only while it runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ import numpy as np
 from tracer.errors import CarryTypeError, message
 from tracer.ir import dtypes
 from tracer.ir.linearized import LinearizedProgram
-from tracer.ir.primitive import Eager, Effect, Joint, Linearized, Primitive, Structured, Zero
+from tracer.ir.primitive import Eager, Joint, Linearized, Primitive, Structured, Zero
 from tracer.ir.program import Atom, Program
 from tracer.ir.types import StackType, Type, array_type, tangent_type
 from tracer.primitives.arrays.reductions.reductions import reduce_max
@@ -27,7 +27,8 @@ from tracer.primitives.base.nested_programs import (
     Axes,
     active_of,
     batched_of,
-    either,
+    effects_of,
+    fixpoint,
     linear_carries,
     move_to_front,
     nonzero,
@@ -59,7 +60,7 @@ class _Parts(NamedTuple):
 
 
 def _split(values: Sequence[Any], consts: int) -> _Parts:
-    """Operands after the count, by role."""
+    """Return operands after the count, by role."""
     return _Parts(tuple(values[1 : 1 + consts]), tuple(values[1 + consts :]))
 
 
@@ -86,13 +87,13 @@ def _reference(count: Any, *values: Any, body: Program, consts: int, reverse: bo
 
 
 def _moving(ctx: Any, body: Program, consts: Sequence[bool], carry: tuple[bool, ...], **options: Any) -> Any:
-    """The transformed body and which carries move: those whose entry value does, and those that the body moves."""
-    while True:
-        derived = ctx.transform(body, (False, *consts, *carry), carry, **options)
-        grown = either(carry, derived.active_outputs)
-        if grown == carry:
-            return derived, carry
-        carry = grown
+    """Return the transformed body and which carries move, on entry or by the body."""
+
+    def step(flags: tuple[bool, ...]) -> tuple[Any, Sequence[bool]]:
+        derived = ctx.transform(body, (False, *consts, *flags), flags, **options)
+        return derived, derived.active_outputs
+
+    return fixpoint(carry, step)
 
 
 def _jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], *, body: Program, consts: int, reverse: bool) -> Any:
@@ -117,15 +118,15 @@ def _jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], *, body: Program, cons
 
 
 class LoopSplit(NamedTuple):
-    """A body split for reverse mode: what is pushed every step, and where each residual is found again."""
+    """Loop body split for reverse mode: the atoms pushed at every step, and the location of each residual."""
 
     split: LinearizedProgram  # of the body
     pushed: tuple[Atom, ...]
-    places: tuple[tuple[str, int], ...]  # ("step", 0), ("const", i) or ("stack", i), for each residual
+    places: tuple[tuple[str, int], ...]  # per residual: ("step", 0), ("const", i) or ("stack", i)
 
 
 def split_body(split: LinearizedProgram, consts: int, *, counted: bool) -> LoopSplit:
-    """Constants need no keeping; other residuals are pushed, equal ones once.
+    """Choose the residuals that a split body pushes. Constants need no keeping; equal residuals are pushed once.
 
     counted: whether the body's first input is the step.
     """
@@ -143,9 +144,9 @@ def split_body(split: LinearizedProgram, consts: int, *, counted: bool) -> LoopS
 
 
 def pushing_body(parts: LoopSplit, *, backwards: bool = False) -> Program:
-    """The forward body with stacks as more carries at the end, where it leaves the residuals of every step.
+    """Return the forward body with stacks as more carries at the end, where every step leaves its residuals.
 
-    backwards: the body is of a counted loop that starts with its last step, so that the step says where to put them.
+    backwards: for a counted loop that starts with its last step, so that the step is the stack index to write.
     """
     forward, count = parts.split.forward, len(parts.split.active_outputs)
     kept = Program(forward.inputs, forward.equations, (*forward.outputs[:count], *parts.pushed), forward.name)
@@ -169,7 +170,7 @@ def linear_loop(
     parts: LoopSplit, consts: Sequence[Any], stacks: Sequence[Any], count: Any, dxs: Sequence[Any], carries: int,
     reverse: bool,
 ) -> list[Any]:  # fmt: skip
-    """The linear part: `count` steps on tangents of (constants..., carries...), reading the stacks."""
+    """Run the linear part: `count` steps on tangents of (constants..., carries...), reading the stacks."""
     linear = parts.split.linear
     tangent_types = linear.input_types[len(parts.places) :]
     first, second = len(consts), len(consts) + len(stacks)
@@ -190,7 +191,7 @@ def linear_loop(
 def repeated(
     xs: Sequence[Any], active: Sequence[bool], outputs: Sequence[Any], again: Callable[[Sequence[Any]], Linearized]
 ) -> Linearized:
-    """A linearisation whose residuals are the operands: its linear part runs the loop again."""
+    """Return a linearisation whose residuals are the operands: its linear part runs the loop `again`."""
     xs_types = [x.type for x in xs]
     moving = [tangent_type(t) for t, on in zip(xs_types, active, strict=True) if on]
     reached: list[bool] = []
@@ -247,7 +248,7 @@ def _stacked(
 def _transpose(
     ctx: Any, cts: Sequence[Any], xs: Sequence[Any], *, body: Program, consts: int, reverse: bool
 ) -> list[Any]:
-    """The steps backwards: carries the cotangents of the linear constants and of the carries."""
+    """Run the steps backwards. Carries are the cotangents of the linear constants and of the carries."""
     given = tuple(map(is_linear, xs))
     constants, entering = _split(given, consts)
     carries = linear_carries(body, (False, *constants), entering)
@@ -268,13 +269,12 @@ def _transpose(
 def _batch(ctx: Any, xs: Sequence[Any], axes: Axes, *, body: Program, consts: int, reverse: bool) -> Any:
     operands, flags = move_to_front(ctx, xs, axes), _split(batched_of(axes), consts)
     lanes_count = axes[0] is not None
-    carry: tuple[bool, ...] = (True,) * len(flags.carry) if lanes_count else flags.carry
-    while True:
+
+    def step(carry: tuple[bool, ...]) -> tuple[Any, Sequence[bool]]:
         derived = ctx.transform(body, (False, *flags.consts, *carry), ctx.size, ctx.axis_name, carry)
-        grown = either(carry, derived.batched_outputs)
-        if grown == carry:
-            break
-        carry = grown
+        return derived, derived.batched_outputs
+
+    derived, carry = fixpoint((True,) * len(flags.carry) if lanes_count else flags.carry, step)
     parts = _split(operands, consts)
     entry = [
         x if was or not now else ctx.to_front(x, None)
@@ -291,7 +291,7 @@ def _batch_lanes(
     ctx: Any, counts: Any, consts: Sequence[Any], entry: Sequence[Any], in_consts: tuple[bool, ...], body: Program,
     reverse: bool,
 ) -> list[Any]:  # fmt: skip
-    """As many steps as the longest lane takes; the others stand still beyond theirs."""
+    """Take as many steps as the longest lane. Finished lanes stay unchanged."""
     guarded = wants_guard(body)
     inner = guarded_program(body) if guarded else body
     flags = ((True,) if guarded else ()) + (False, *in_consts) + (True,) * len(entry)
@@ -314,7 +314,7 @@ def _batch_lanes(
 
 
 def _reads_first(program: Program) -> tuple[Program, Program]:
-    """What a body reads from the stacks that it is given, as a program; and the rest, with that as more inputs."""
+    """Split a body into the reads of its stacks, as a program, and the rest, with the values read as more inputs."""
     given = set(program.inputs)
     first = tuple(e for e in program.equations if e.primitive is item_p and given.issuperset(e.inputs))
     read = tuple(variable for equation in first for variable in equation.outputs)
@@ -325,14 +325,14 @@ def _reads_first(program: Program) -> tuple[Program, Program]:
 
 
 def where_live(live: Any, new: Any, old: Any) -> Any:
-    """Lane by lane the new value where the lane lives; stacks grow for all, for nobody reads beyond its own steps."""
+    """Select the new value where the lane lives. Stacks grow for all lanes: none is read beyond its own steps."""
     if new is old or isinstance(new.type, StackType):
         return new
     return select(broadcast_in_dim(live, new.shape, (0,)), new, old)
 
 
 def batched_function(ctx: Any, program: Program, batched: tuple[bool, ...]) -> Callable[[Any, Sequence[Any]], Any]:
-    """The program on batches, as a function of the mask of live lanes and its operands. Every output is batched."""
+    """Return a function (mask of live lanes, operands) that runs the program on batches. Every output is batched."""
     guarded = wants_guard(program)
     if guarded:
         program, batched = guarded_program(program), (True, *batched)
@@ -340,15 +340,10 @@ def batched_function(ctx: Any, program: Program, batched: tuple[bool, ...]) -> C
     return lambda mask, operands: evaluate(derived, [mask, *operands] if guarded else operands)
 
 
-def _effects(params: Mapping[str, Any]) -> frozenset[Effect]:
-    effects: frozenset[Effect] = params["body"].effects
-    return effects
-
-
 for_p = Primitive(
     name="for_loop", infer=_infer, reference=_reference,
     jvp=Joint(_jvp), linearize=_linearize, transpose=_transpose, batch=_batch,
-    lower=Structured("for"), effects=_effects, multiple=True, eager=Eager.COMPILED,
+    lower=Structured("for"), effects=effects_of("body"), multiple=True, eager=Eager.COMPILED,
 )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
-"""`linear_solve`: the solution of a linear equation given by functions, as a user's function finds it.
+"""`linear_solve`: the solution of a linear equation given by functions, found by a user's function.
 
-Four programs: `matvec` the linear map, `solve` what finds x with matvec(x) = b, `vecmat` and `transpose_solve` the same
-of the transposed map. The solution is differentiated by what it satisfies, never through `solve`:
+It holds four programs: `matvec` is the linear map, `solve` finds x with matvec(x) = b. `vecmat` and `transpose_solve`
+are their counterparts for the transposed map. The solution is differentiated implicitly, never through `solve`:
 
     dx = solve(db - dmatvec(x))          and, transposed,  ct_b = transpose_solve(ct_x)
 """
@@ -13,10 +13,18 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from tracer.errors import NoRuleError, message
-from tracer.ir.primitive import Composite, Eager, Effect, Primitive, Zero
+from tracer.ir.primitive import Composite, Eager, Primitive, Zero
 from tracer.ir.program import Program
 from tracer.ir.types import tangent_type
-from tracer.primitives.base.nested_programs import Axes, active_of, batched_of, move_to_front, nonzero, spread
+from tracer.primitives.base.nested_programs import (
+    Axes,
+    active_of,
+    batched_of,
+    effects_of,
+    move_to_front,
+    nonzero,
+    spread,
+)
 from tracer.primitives.base.reference import run_reference
 from tracer.primitives.base.rules import operand_of
 from tracer.primitives.elementwise.arithmetic import neg
@@ -28,7 +36,7 @@ _PROGRAMS = ("matvec", "solve", "vecmat", "transpose_solve")
 
 
 def _split(values: Sequence[Any], counts: Sequence[int]) -> list[list[Any]]:
-    """What each program closes over, in the order of `_PROGRAMS`, and what stands on the right."""
+    """Return the captured values of each program, in the order of `_PROGRAMS`, and the right-hand side."""
     ends = [0, *accumulate(counts), len(values)]
     return [list(values[start:stop]) for start, stop in pairwise(ends)]
 
@@ -65,14 +73,14 @@ def _jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], **params: Any) -> list
 
 
 def _less(ctx: Any, x: Any, y: Any) -> Any:
-    """The difference of two tangents."""
+    """Subtract two tangents."""
     if isinstance(y, Zero):
         return x
     return neg(y) if isinstance(x, Zero) else ctx.add(x, neg(y))
 
 
 def _transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], **params: Any) -> list[Any]:
-    """The transposed equation, whose transpose is this one."""
+    """Solve the transposed equation, whose transpose is this one. Raises NoRuleError without `transpose_solve`."""
     if params["transpose_solve"] is None:
         raise NoRuleError(
             message(
@@ -91,7 +99,7 @@ def _transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], **params: Any) -
 
 
 def _batch(ctx: Any, xs: Sequence[Any], axes: Axes, **params: Any) -> Any:
-    """The batch of all equations is one of batches: whatever stands on the right is batched."""
+    """Batch all equations as one of batches. Every right-hand side is batched."""
     count = sum(params["counts"])
     new = dict(params)
     for name, of_captured in zip(_PROGRAMS, _split(axes, params["counts"]), strict=False):
@@ -105,16 +113,11 @@ def _batch(ctx: Any, xs: Sequence[Any], axes: Axes, **params: Any) -> Any:
     return outputs, [0] * len(outputs)
 
 
-def _effects(params: Mapping[str, Any]) -> frozenset[Effect]:
-    effects: frozenset[Effect] = params["solve"].effects
-    return effects
-
-
 linear_solve_p: Primitive = Primitive(
     name="linear_solve",
     infer=lambda *types, solve, **params: solve.output_types,
     reference=_reference, jvp=_jvp, transpose=_transpose, batch=_batch,
-    lower=Composite(_expand), effects=_effects, multiple=True, eager=Eager.COMPILED,
+    lower=Composite(_expand), effects=effects_of("solve"), multiple=True, eager=Eager.COMPILED,
     laws={"all": "it solves what the user's functions say, if they do: see tests/lax/test_linear_solves.py"},
 )  # fmt: skip
 

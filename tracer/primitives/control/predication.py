@@ -1,7 +1,7 @@
-"""Guards: programs that fault, and reach out of the program, only where a lane mask is true.
+"""Predication: programs that fault, and have effects, only where a lane mask is true.
 
-Batching a `cond` or a `while_loop` runs code for lanes that must not see it. Their mask is joined into the
-predicate operand of every equation that may fault or has effects, nested ones included.
+Batching a `cond` or a `while_loop` runs code for dead lanes, whose faults and effects must not happen. The mask joins
+the predicate operand of every equation that may fault or has effects, also in nested programs.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _GUARDED = frozenset((Effect.FAULT, Effect.IO))
 
 
 def wants_guard(program: Program) -> bool:
-    """Whether dead lanes would be noticed."""
+    """Return whether running the program for dead lanes would be noticed."""
     return bool(program.effects & _GUARDED)
 
 
 @lru_cache(maxsize=1024)
 def guarded_program(program: Program) -> Program:
-    """The program with one more input at the front: a bool that every fault and every call is subject to."""
+    """Return the program with one more input at the front: a bool that predicates every fault and callback."""
 
     def run(inputs: list[Array]) -> list[Operand]:
         return run_guarded(program, inputs[0], inputs[1:])
@@ -48,7 +48,7 @@ def guarded_program(program: Program) -> Program:
 
 
 def run_guarded(program: Program, mask: Operand, operands: Sequence[Operand]) -> list[Operand]:
-    """Run a program at the current level, its faults and calls subject to a bool[]."""
+    """Run a program at the current level, its faults and callbacks predicated by a bool[]."""
     environment: Environment = dict(zip(program.inputs, operands, strict=True))
     outer_source = state.source
     try:
@@ -104,13 +104,13 @@ def _guard_equation(
 
 
 def _behind_step(body: Program) -> Program:
-    """The guarded body of a for_loop, whose first input is the step."""
+    """Return the guarded body of a for_loop, whose first input is the step."""
     mask, step, *rest = body.inputs
     return Program((step, mask, *rest), body.equations, body.outputs, body.name)
 
 
 def _guard_sweep(mask: Operand, inputs: list[Operand], params: dict[str, Any]) -> tuple[list[Operand], dict[str, Any]]:
-    """The mask becomes a constant of all the programs of a loop's derivative."""
+    """Make the mask a constant of all programs of a loop's derivative."""
     split = params["cond_consts"]
     params.update({name: guarded_program(value) for name, value in params.items() if isinstance(value, Program)})
     params.update(cond_consts=split + 1, consts=params["consts"] + 1, moving=(False, *params["moving"]))
@@ -118,7 +118,7 @@ def _guard_sweep(mask: Operand, inputs: list[Operand], params: dict[str, Any]) -
 
 
 def _guarded_rule(rule: Any, program: Program) -> Any:
-    """A user's rule with the mask as one operand more, at the front, to which its faults are subject."""
+    """Return the user's rule with the mask as one more operand, at the front, which predicates its faults."""
     if isinstance(rule, VmapRule):
         return shifted_vmap(rule, 1)
     return _guarded_jvp(rule) if isinstance(rule, JvpRule) else _guarded_vjp(rule, program)

@@ -1,9 +1,9 @@
-"""`stand_in`: what dead lanes of a batch compute with, where arrays that all lanes share are differentiated.
+"""`stand_in`: operands for the dead lanes of a batch, where arrays that all lanes share are differentiated.
 
-Code that runs for all lanes although some are done, or took another branch, may have infinite slopes in those. What a
-dead lane's own operands would collect ends at `live`; the gradient of an array that the lanes share is a sum over them,
-and zero times infinity in one of them spoils it. So once such an array moves, dead lanes compute on the operands of a
-live one: what is finite there is finite in them. A program that is not differentiated computes as if nothing was here.
+A batch also computes dead lanes, which are done or took another branch. Slopes may be infinite there. For a lane's own
+operands, `live` drops that gradient. The gradient of a shared array is a sum over lanes, which one product of zero and
+infinity turns to NaN. So once such an array moves, dead lanes compute on the operands of a live lane, where slopes are
+finite. A program that is not differentiated computes as if `stand_in` were the identity.
 
 With masks of several axes (batches of batches) an operand has the first `lanes` axes of the mask: none if all lanes
 share it, all if each lane has its own.
@@ -35,10 +35,10 @@ Lanes = tuple[int, ...]
 
 
 def in_live_lanes(mask: Any, xs: Sequence[Any], batched: Sequence[bool], *programs: Program) -> list[Any]:
-    """The operands of what runs in all lanes of a batch, of which only those that the mask names count.
+    """Return the operands of programs that run in all lanes of a batch, although only lanes in the mask count.
 
-    mask: bool [lanes]. xs: [lanes, ...] where batched, else shared by all lanes. programs: what runs. Where there are
-    collectives in it, live lanes compute with what dead ones have, too, so all of them count.
+    mask: bool [lanes]. xs: [lanes, ...] where batched, else shared by all lanes. Programs with collectives get the
+    operands unchanged: their live lanes read values of dead ones.
     """
     if any(map(_reaches_across, programs)):
         return list(xs)
@@ -54,7 +54,7 @@ def in_live_lanes(mask: Any, xs: Sequence[Any], batched: Sequence[bool], *progra
 
 
 def _reaches_across(program: Program) -> bool:
-    """Whether lanes of a batch that is still to be made compute with each other's values."""
+    """Return whether the program has collectives over a batch axis that is still to be added."""
     return any("axis_name" in equation.params and equation.inputs for equation in equations(program))
 
 
@@ -63,7 +63,7 @@ def _is_shared(x: Any) -> bool:
 
 
 def unchanged(tape: Sequence[Equation]) -> dict[Var, Atom]:
-    """What all lanes share goes through as it is: the operand of each such output."""
+    """Map the outputs of operands that all lanes share to these operands, which pass through as they are."""
     return {
         y: x
         for equation in tape
@@ -74,20 +74,20 @@ def unchanged(tape: Sequence[Equation]) -> dict[Var, Atom]:
 
 
 def _reached(mask: Any, lanes: int) -> Any:
-    """Which places along the first axes of the mask have a live lane: bool [the first `lanes` axes]."""
+    """Return which indices along the first axes of the mask have a live lane: bool [the first `lanes` axes]."""
     rank = len(mask.type.shape)
     return mask if lanes == rank else reduce_or(mask, tuple(range(lanes, rank)))
 
 
 def _where_reached(mask: Any, x: Any, lanes: int) -> Any:
-    """A tangent or cotangent where a live lane has to do with it, else zero."""
+    """Return a tangent or cotangent where a live lane needs it, else zero."""
     if 0 in mask.type.shape:
         return x
     return masked(_reached(mask, lanes), x)
 
 
 def _filled(mask: Any, x: Any, lanes: int) -> Any:
-    """The operand with a live lane's values in dead lanes: of the same row where there is one, else of another row."""
+    """Return the operand with a live lane's values in dead lanes: of its own row if one lives there, else of any."""
     shape = x.type.shape
     if 0 in mask.type.shape:
         return x
@@ -105,7 +105,7 @@ def _filled(mask: Any, x: Any, lanes: int) -> Any:
 
 
 def _stood_in(xs: Sequence[Any], active: Sequence[bool], lanes: Lanes) -> Sequence[Any]:
-    """The outputs where the flagged operands move."""
+    """Return the outputs if the flagged operands move."""
     mask, values = xs[0], list(xs[1:])
     if any(on and n < len(mask.type.shape) for on, n in zip(active[1:], lanes, strict=True)):
         values = [_filled(mask, x, n) for x, n in zip(values, lanes, strict=True)]
@@ -145,7 +145,7 @@ def _batch(ctx: Any, xs: Sequence[Any], axes: Axes, *, lanes: Lanes) -> Any:
 
 
 def _part(equation: Equation, chosen: Sequence[bool]) -> Equation:
-    """The equation of the flagged operands alone: each output is one operand's."""
+    """Return the equation of the flagged operands alone: each output belongs to one operand."""
     mask, *operands = equation.inputs
     inputs, outputs = tuple(compress(operands, chosen)), tuple(compress(equation.outputs, chosen))
     lanes = tuple(compress(equation.params["lanes"], chosen))

@@ -1,13 +1,13 @@
 """`scan`: a body repeated along the leading axis of arrays, with carries and stacked outputs.
 
-Operands are (constants, carries, xs); the body maps (constants, carries, slices of xs) to (carries, slices of ys).
-Its linear part is a scan, and the transpose of that is a scan in the other direction; residuals are stacked unless
-they do not change from step to step.
+Operands are (constants, carries, xs). The body maps (constants, carries, slices of xs) to (carries, slices of ys). Its
+linear part is a scan, and the transpose of that is a scan in the other direction. Residuals are stacked unless they are
+the same at every step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -23,7 +23,8 @@ from tracer.primitives.base.nested_programs import (
     Axes,
     active_of,
     batched_of,
-    either,
+    effects_of,
+    fixpoint,
     linear_carries,
     nonzero,
     pick,
@@ -99,15 +100,15 @@ def _reference(
 
 
 def _active_fixpoint(ctx: Any, body: Program, parts: Parts, **options: Any) -> tuple[Any, tuple[bool, ...]]:
-    """The transformed body and which carries move: those whose entry value does, and those that the body moves."""
+    """Return the transformed body and which carries move, on entry or by the body."""
     active = parts.carry
     ys = len(body.outputs) - len(active)
-    while True:
-        derived = ctx.transform(body, parts.consts + active + parts.xs, active + (False,) * ys, **options)
-        grown = either(active, derived.active_outputs[: len(active)])
-        if grown == active:
-            return derived, active
-        active = grown
+
+    def step(flags: tuple[bool, ...]) -> tuple[Any, Sequence[bool]]:
+        derived = ctx.transform(body, parts.consts + flags + parts.xs, flags + (False,) * ys, **options)
+        return derived, derived.active_outputs[: len(flags)]
+
+    return fixpoint(active, step)
 
 
 def _jvp(
@@ -129,11 +130,9 @@ def _jvp(
         (*outputs[:carries], *outputs[total:moved], *outputs[carries:total], *outputs[moved:]),
         body.name,
     )  # fmt: skip
-    results = bind_all(
-        scan_p,
-        [*primals.consts, *d_consts, *primals.carry, *d_carry, *primals.xs, *d_xs],
-        {"body": program, "consts": consts + len(d_consts), "carries": carries + len(d_carry), **params},
-    )
+    operands = [*primals.consts, *d_consts, *primals.carry, *d_carry, *primals.xs, *d_xs]
+    counts = {"consts": consts + len(d_consts), "carries": carries + len(d_carry)}
+    results = bind_all(scan_p, operands, {"body": program, **counts, **params})
     a, b, c = carries, carries + len(d_carry), total + len(d_carry)
     ys = [*results[:a], *results[b:c]]
     return ys, spread([*results[a:b], *results[c:]], derived.active_outputs, [y.type for y in ys])
@@ -153,38 +152,26 @@ def _linearize(
     available = {"const": xs[:consts], "x": xs[consts + carries :], "y": results[carries:]}
     residuals = [available[kind][i] for kind, i, _ in (*fixed, *stacked)]
     linear = _linear_body(split.linear, fixed, stacked, flags, moving)
-    step_types = [slice_type(r.type) for r in results[carries:total]]
-    carry_types = [r.type for r in results[:carries]]
+    operand_types, types = [x.type for x in xs], [y.type for y in results[:total]]
 
     def apply(values: Sequence[Any], dxs: Sequence[Any]) -> list[Any]:
-        tangents = spread(dxs, active, [x.type for x in xs_types])
+        tangents = spread(dxs, active, operand_types)
         parts = split_parts(tangents, consts, carries)
         d_carry = [ctx.instantiate(t) for t, on in zip(parts.carry, moving, strict=True) if on]
         operands = [*values[: len(fixed)], *nonzero(parts.consts), *d_carry, *values[len(fixed) :], *nonzero(parts.xs)]
-        dys = bind_all(
-            scan_p,
-            operands,
-            {"body": linear, "consts": len(fixed) + sum(flags.consts), "carries": len(d_carry), **params},
-        )
-        return spread(
-            dys, split.active_outputs, [*carry_types, *(stacked_type(t, params["length"]) for t in step_types)]
-        )
+        counts = {"consts": len(fixed) + sum(flags.consts), "carries": len(d_carry)}
+        return spread(bind_all(scan_p, operands, {"body": linear, **counts, **params}), split.active_outputs, types)
 
-    xs_types = [_Typed(x.type) for x in xs]
     return Linearized(results[:total], residuals, apply)
 
 
-class _Typed(NamedTuple):
-    type: Type
-
-
-Place = tuple[str, int, int]  # where the value is after the forward scan, its index there, the residual's number
+Place = tuple[str, int, int]  # location of the value after the forward scan, its index there, the residual's number
 
 
 def _place_residuals(
     split: LinearizedProgram, body: Program, consts: int, carries: int
 ) -> tuple[list[Place], list[Place], list[Atom]]:
-    """Residuals that never change, residuals of each step, and what the forward body must return for them."""
+    """Return residuals that never change, residuals of each step, and the atoms the forward body must return."""
     fixed: list[Place] = []
     stacked: list[Place] = []
     extra: list[Atom] = []
@@ -223,27 +210,18 @@ def _linear_body(
 
 
 def _transpose(
-    ctx: Any,
-    cts: Sequence[Any],
-    xs: Sequence[Any],
-    *,
-    body: Program,
-    consts: int,
-    carries: int,
-    reverse: bool,
+    ctx: Any, cts: Sequence[Any], xs: Sequence[Any], *, body: Program, consts: int, carries: int, reverse: bool,
     **params: Any,
-) -> list[Any]:
-    """A scan the other way: it carries the cotangents of the constants and carries, and yields those of the xs."""
+) -> list[Any]:  # fmt: skip
+    """Scan the other way: carry the cotangents of the constants and carries, and yield the cotangents of the xs."""
     given = split_parts(tuple(map(is_linear, xs)), consts, carries)
     flags = given._replace(carry=linear_carries(body, given.consts, given.carry, given.xs))
     if not all(flags.carry):
         return _transpose_beside_known(ctx, cts, xs, flags, body=body, consts=consts, reverse=reverse, **params)
     linear = (*flags.consts, *flags.carry, *flags.xs)
     known = split_parts([None if on else x for x, on in zip(xs, linear, strict=True)], consts, carries)
-    known_consts, known_xs = (
-        pick(known.consts, [not on for on in flags.consts]),
-        pick(known.xs, [not on for on in flags.xs]),
-    )
+    known_consts = pick(known.consts, [not on for on in flags.consts])
+    known_xs = pick(known.xs, [not on for on in flags.xs])
     active = (True,) * carries + active_of(cts[carries:])
     summed = (*[True] * sum(flags.consts), *[False] * (carries + sum(flags.xs)))
     derived = ctx.transform(body, linear, active, True, summed).program
@@ -255,17 +233,14 @@ def _transpose(
     inputs = (*fixed, *rest[: b + carries], *slices, *rest[b + carries :])
     program = replace(derived, inputs=inputs)
     operands = [*known_consts, *ct_consts, *ct_carry, *known_xs, *ct_ys]
-    results = iter(
-        bind_all(
-            scan_p, operands, {"body": program, "consts": a, "carries": b + carries, "reverse": not reverse, **params}
-        )
-    )
+    new = {"body": program, "consts": a, "carries": b + carries, "reverse": not reverse, **params}
+    results = iter(bind_all(scan_p, operands, new))
     found = [next(results) if on else None for on in linear]
     return [ct if is_linear(x) else None for ct, x in zip(found, xs, strict=True)]
 
 
 def _at(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
-    """The values where the flags are set, None elsewhere."""
+    """Return the values where the flags are set, None elsewhere."""
     given = iter(values)
     return [next(given) if on else None for on in flags]
 
@@ -273,7 +248,7 @@ def _at(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
 def _transpose_beside_known(
     ctx: Any, cts: Sequence[Any], xs: Sequence[Any], flags: Parts, *, body: Program, consts: int, **params: Any
 ) -> list[Any]:
-    """The same where some carries depend on nothing linear, as counters do: they run first, and come as xs."""
+    """Transpose a scan with carries that depend on nothing linear, such as counters: they run first, and come as xs."""
     carries = len(flags.carry)
     known = [not on for on in flags.carry]
     inputs, outputs = split_parts(body.inputs, consts, carries), body.outputs
@@ -305,14 +280,14 @@ def _transpose_beside_known(
 
 def _batch(ctx: Any, xs: Sequence[Any], axes: Axes, *, body: Program, consts: int, carries: int, **params: Any) -> Any:
     flags = split_parts(batched_of(axes), consts, carries)
-    carry = flags.carry
     ys = len(body.outputs) - carries
-    while True:
-        derived = ctx.transform(body, flags.consts + carry + flags.xs, ctx.size, ctx.axis_name, carry + (False,) * ys)
-        grown = either(carry, derived.batched_outputs[:carries])
-        if grown == carry:
-            break
-        carry = grown
+
+    def step(carry: tuple[bool, ...]) -> tuple[Any, Sequence[bool]]:
+        given = flags.consts + carry + flags.xs
+        derived = ctx.transform(body, given, ctx.size, ctx.axis_name, carry + (False,) * ys)
+        return derived, derived.batched_outputs[:carries]
+
+    derived, carry = fixpoint(flags.carry, step)
     parts, part_axes = split_parts(xs, consts, carries), split_parts(axes, consts, carries)
     operands = [
         x if axis is None else ctx.to_front(x, axis) for x, axis in zip(parts.consts, part_axes.consts, strict=True)
@@ -326,31 +301,20 @@ def _batch(ctx: Any, xs: Sequence[Any], axes: Axes, *, body: Program, consts: in
     return results, out_axes + [1 if on else None for on in derived.batched_outputs[carries:]]
 
 
-def _effects(params: Mapping[str, Any]) -> frozenset[Effect]:
-    effects: frozenset[Effect] = params["body"].effects
-    return effects
-
-
 scan_p = Primitive(
     name="scan", infer=_infer, reference=_reference,
     jvp=Joint(_jvp), linearize=_linearize, transpose=_transpose, batch=_batch,
-    lower=Structured("scan"), effects=_effects, multiple=True, eager=Eager.COMPILED,
+    lower=Structured("scan"), effects=effects_of("body"), multiple=True, eager=Eager.COMPILED,
 )  # fmt: skip
 
 
 def scan_program(
-    body: Program,
-    consts: Sequence[Operand],
-    carry: Sequence[Operand],
-    xs: Sequence[Operand],
-    *,
-    length: int,
-    reverse: bool = False,
-    unroll: int = 1,
-) -> list[Array]:
-    """Run body(*consts, *carry, *slices) along axis 0 of xs; returns the last carries and the stacked ys.
+    body: Program, consts: Sequence[Operand], carry: Sequence[Operand], xs: Sequence[Operand], *, length: int,
+    reverse: bool = False, unroll: int = 1,
+) -> list[Array]:  # fmt: skip
+    """Run body(*consts, *carry, *slices) along axis 0 of xs. Returns the last carries and the stacked ys.
 
-    unroll: how many steps a round of the compiled loop takes.
+    unroll: the number of steps per iteration of the compiled loop.
     """
     params = {"body": body, "length": length, "reverse": reverse, "consts": len(consts), "carries": len(carry)}
     if unroll > 1:

@@ -1,7 +1,7 @@
 """`while_loop`: a body repeated while a condition holds.
 
 Operands are (constants of the condition, constants of the body, carries). Forward derivatives carry tangents along.
-Batching keeps a scalar condition where lanes agree; else lanes that are done are frozen until all are.
+Batching keeps a scalar condition if lanes agree. Else finished lanes are frozen until all are finished.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from tracer.primitives.base.nested_programs import (
     Axes,
     active_of,
     batched_of,
+    effects_of,
     either,
+    fixpoint,
     front_axes,
     linear_carries,
     move_to_front,
@@ -106,24 +108,17 @@ def _reference(
 
 
 def _jvp(
-    ctx: Any,
-    xs: Sequence[Any],
-    dxs: Sequence[Any],
-    *,
-    cond: Program,
-    body: Program,
-    cond_consts: int,
-    body_consts: int,
-    **limit: int,
-) -> Any:
+    ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], *, cond: Program, body: Program, cond_consts: int,
+    body_consts: int, **limit: int,
+) -> Any:  # fmt: skip
     parts, tangents = _split(xs, cond_consts, body_consts), _split(dxs, cond_consts, body_consts)
     active_consts, active = active_of(tangents.body_consts), active_of(tangents.carry)
-    while True:  # a carry moves if its entry value does, or if the body makes it move
-        derived = ctx.transform(body, active_consts + active, active)
-        grown = either(active, derived.active_outputs)
-        if grown == active:
-            break
-        active = grown
+
+    def step(flags: tuple[bool, ...]) -> tuple[Any, Sequence[bool]]:
+        derived = ctx.transform(body, active_consts + flags, flags)
+        return derived, derived.active_outputs
+
+    derived, active = fixpoint(active, step)
     carry_tangents = [ctx.instantiate(t) for t, on in zip(tangents.carry, active, strict=True) if on]
     consts, carry, moving = body_consts, len(parts.carry), sum(active_consts)
     program = derived.program
@@ -140,22 +135,9 @@ def _jvp(
     return results[:carry], spread(results[carry:], active, [x.type for x in results[:carry]])
 
 
-def _linearize(
-    ctx: Any,
-    xs: Sequence[Any],
-    active: tuple[bool, ...],
-    *,
-    cond: Program,
-    body: Program,
-    cond_consts: int,
-    body_consts: int,
-    memory: int = 0,
-) -> Linearized:
-    """The loop counts its steps and keeps their residuals on stacks, which its linear part, a `for_loop`, reads."""
-    params: dict[str, Any] = {
-        "cond": cond, "body": body, "cond_consts": cond_consts, "body_consts": body_consts,
-    }  # fmt: skip
-    if memory and _may_run_again(xs, cond, body):
+def _linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], *, memory: int = 0, **params: Any) -> Linearized:
+    """Count the loop's steps and keep their residuals on stacks, which its linear part, a `for_loop`, reads."""
+    if memory and _may_run_again(xs, params["cond"], params["body"]):
         return _repeatable(ctx, xs, active, memory, **params)
     if ctx.nested:
         outputs = bind_all(while_p, xs, params)
@@ -164,7 +146,7 @@ def _linearize(
 
 
 def _may_run_again(xs: Sequence[Any], cond: Program, body: Program) -> bool:
-    """Whether a loop can be repeated from checkpoints: it holds no stacks, and nobody outside sees it run."""
+    """Return whether a loop can be rerun from checkpoints: it holds no stacks, and has no input or output."""
     stacks = any(isinstance(x.type, StackType) for x in xs)
     return not stacks and Effect.IO not in cond.effects | body.effects
 
@@ -173,7 +155,7 @@ def _repeatable(
     ctx: Any, xs: Sequence[Any], active: Sequence[bool], memory: int, *, cond: Program, body: Program, cond_consts: int,
     body_consts: int,
 ) -> Linearized:  # fmt: skip
-    """The linear part runs the loop again, from what entered it; its transpose does so in bounded memory."""
+    """Linearise in bounded memory: the linear part reruns the loop from its operands, as does its transpose."""
     from tracer.primitives.control.reverse.bounded_reverse import loop_push_p  # noqa: PLC0415  # a cycle of two: loops of sweeps, sweeps of loops
 
     flags = _split(active, cond_consts, body_consts)
@@ -196,27 +178,21 @@ def _repeatable(
 
 
 def _split_moving(ctx: Any, body: Program, flags: _Parts) -> tuple[Any, tuple[bool, ...]]:
-    """The body split for reverse mode, and which carries move."""
-    moving = tuple(flags.carry)
-    while True:
+    """Return the body split for reverse mode, and which carries move."""
+
+    def step(moving: tuple[bool, ...]) -> tuple[Any, Sequence[bool]]:
         split = ctx.transform(body, (*flags.body_consts, *moving), moving, nested=True)
-        grown = either(moving, split.active_outputs)
-        if grown == moving:
-            at_hand = [True] * len(flags.body_consts) + [False] * len(moving)
-            return economical(split, len(moving), at_hand), moving
-        moving = grown
+        return split, split.active_outputs
+
+    split, moving = fixpoint(tuple(flags.carry), step)
+    at_hand = [True] * len(flags.body_consts) + [False] * len(moving)
+    return economical(split, len(moving), at_hand), moving
 
 
 def _stacked(
-    ctx: Any,
-    xs: Sequence[Any],
-    active: Sequence[bool],
-    *,
-    cond: Program,
-    body: Program,
-    cond_consts: int,
+    ctx: Any, xs: Sequence[Any], active: Sequence[bool], *, cond: Program, body: Program, cond_consts: int,
     body_consts: int,
-) -> Linearized:
+) -> Linearized:  # fmt: skip
     parts, flags = _split(xs, cond_consts, body_consts), _split(active, cond_consts, body_consts)
     split, moving = _split_moving(ctx, body, flags)
     loop = split_body(split, body_consts, counted=False)
@@ -242,7 +218,7 @@ def _stacked(
 
 
 def _counting(body: Program) -> Program:
-    """The body with a step counter as its last carry."""
+    """Return the body with a step counter as its last carry."""
 
     def run(inputs: list[Array]) -> list[Operand]:
         return [*evaluate(body, inputs[:-1]), add(inputs[-1], 1)]
@@ -253,14 +229,14 @@ def _counting(body: Program) -> Program:
 def _transpose(
     ctx: Any, cts: Sequence[Any], xs: Sequence[Any], *, cond: Program, body: Program, cond_consts: int, **params: Any
 ) -> list[Any]:
-    """That of as many linear steps as the loop takes without what is linear, which its condition must not read."""
+    """Transpose as many linear steps as the loop takes. Raises NoRuleError if its condition reads linear values."""
     given = _split([is_linear(x) for x in xs], cond_consts, params["body_consts"])
     carry = linear_carries(body, given.body_consts, given.carry)
     if any(reached_outputs(cond, (*given.cond_consts, *carry))):
         raise NoRuleError(
             message(
                 f"transpose of while_loop{here()}: while_loop is not linear",
-                "its condition reads what is transposed",
+                "its condition reads transposed values",
                 help="vjp differentiates functions that are not linear",
             )
         )
@@ -274,44 +250,35 @@ def _batch(
 ) -> Any:  # fmt: skip
     flags = _split(batched_of(axes), cond_consts, body_consts)
     parts = _split(move_to_front(ctx, xs, axes), cond_consts, body_consts)
-    in_cond, in_body, carry = tuple(flags.cond_consts), tuple(flags.body_consts), tuple(flags.carry)
-    while True:  # a carry is batched if its entry value is, if the body makes it so, or if lanes stop on their own
+    in_cond, in_body = tuple(flags.cond_consts), tuple(flags.body_consts)
+
+    def step(carry: tuple[bool, ...]) -> tuple[Any, Sequence[bool]]:
         new_body = ctx.transform(body, in_body + carry, ctx.size, ctx.axis_name, carry)
         new_cond = ctx.transform(cond, in_cond + carry, ctx.size, ctx.axis_name)
-        lanes_stop_alone = new_cond.batched_outputs[0]
-        grown = (True,) * len(carry) if lanes_stop_alone else either(carry, new_body.batched_outputs)
-        if grown == carry:
-            break
-        carry = grown
+        divergent = new_cond.batched_outputs[0]
+        return (new_body, new_cond, divergent), (True,) * len(carry) if divergent else new_body.batched_outputs
+
+    (new_body, new_cond, divergent), carry = fixpoint(tuple(flags.carry), step)
     entry = [
         x if was or not now else ctx.to_front(x, None)
         for x, was, now in zip(parts.carry, flags.carry, carry, strict=True)
     ]
-    if lanes_stop_alone:
+    if divergent:
         parts = parts._replace(carry=entry)
         mask = mask_position({"cond": cond, "body": body, "cond_consts": cond_consts, "body_consts": body_consts})
         if mask is None:
             return _batch_lanes(ctx, cond, body, parts, in_cond, in_body, limit), [0] * len(entry)
         return _more_lanes(mask, new_body.program, parts, limit), [0] * len(entry)
-    results = bind_all(
-        while_p,
-        [*parts.cond_consts, *parts.body_consts, *entry],
-        {
-            "cond": new_cond.program,
-            "body": new_body.program,
-            "cond_consts": cond_consts,
-            "body_consts": body_consts,
-            **limit,
-        },
-    )
-    return results, front_axes(carry)
+    operands = [*parts.cond_consts, *parts.body_consts, *entry]
+    params = {"cond": new_cond.program, "body": new_body.program, "cond_consts": cond_consts, **limit}
+    return bind_all(while_p, operands, {**params, "body_consts": body_consts}), front_axes(carry)
 
 
 def _batch_lanes(
     ctx: Any, cond: Program, body: Program, parts: _Parts, in_cond: tuple[bool, ...], in_body: tuple[bool, ...],
     limit: Mapping[str, int],
 ) -> list[Any]:  # fmt: skip
-    """A mask of live lanes joins the carries; the loop runs while any lane lives."""
+    """Run the loop while any lane lives, with the mask of live lanes among the carries."""
     lanes = (True,) * len(parts.carry)
     parts, in_body = _spread_scalars(ctx, parts, in_body)
     step = batched_function(ctx, body, in_body + lanes)
@@ -336,7 +303,7 @@ def _batch_lanes(
 
 
 def _more_lanes(mask: int, body: Program, parts: _Parts, limit: Mapping[str, int]) -> list[Any]:
-    """A batch of loops whose lanes stop on their own: their lanes together, while any of them lives."""
+    """Batch a divergent loop: it runs on more lanes, while any of them lives."""
     axes = tuple(range(len(parts.carry[mask].type.shape)))
     types = [x.type for x in parts.carry]
     cond = stage(lambda inputs: [reduce_or(inputs[mask], axes)], types, name=body.name).program
@@ -345,37 +312,27 @@ def _more_lanes(mask: int, body: Program, parts: _Parts, limit: Mapping[str, int
 
 
 def _spread_scalars(ctx: Any, parts: _Parts, in_body: tuple[bool, ...]) -> tuple[_Parts, tuple[bool, ...]]:
-    """Scalars that all lanes share get a copy for each, so that finished lanes drop out of their gradients."""
+    """Copy scalars that all lanes share for each lane, so that finished lanes drop out of their gradients."""
     shared = shared_scalars(parts.body_consts, in_body)
     consts = [ctx.to_front(x, None) if new else x for x, new in zip(parts.body_consts, shared, strict=True)]
     return parts._replace(body_consts=consts), either(in_body, shared)
-
-
-def _effects(params: Mapping[str, Any]) -> frozenset[Effect]:
-    effects: frozenset[Effect] = params["cond"].effects | params["body"].effects
-    return effects
 
 
 while_p = Primitive(
     name="while_loop", infer=_infer, reference=_reference,
     jvp=Joint(_jvp), linearize=_linearize,
     transpose=_transpose, batch=_batch,
-    lower=Structured("while"), effects=_effects, multiple=True, eager=Eager.COMPILED,
+    lower=Structured("while"), effects=effects_of("cond", "body"), multiple=True, eager=Eager.COMPILED,
 )  # fmt: skip
 
 
 def while_program(
-    cond: Program,
-    body: Program,
-    cond_consts: Sequence[Operand],
-    body_consts: Sequence[Operand],
-    carry: Sequence[Operand],
-    *,
-    memory: int = 0,
-) -> list[Array]:
+    cond: Program, body: Program, cond_consts: Sequence[Operand], body_consts: Sequence[Operand],
+    carry: Sequence[Operand], *, memory: int = 0,
+) -> list[Array]:  # fmt: skip
     """Run body(*body_consts, *carry) on the carries while cond(*cond_consts, *carry) holds.
 
-    memory: bytes that its derivative in reverse may take for what it keeps of the steps; 0 for no limit.
+    memory: bytes that its reverse derivative may use for residuals of the steps; 0 for no limit.
     """
     params = {"cond": cond, "body": body, "cond_consts": len(cond_consts), "body_consts": len(body_consts)}
     if memory:

@@ -1,4 +1,4 @@
-"""Arithmetic at every element: add, sub, mul, neg, div, max, min, clamp."""
+"""Elementwise arithmetic: add, sub, mul, neg, div, max, min, clamp."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ sub_p = Primitive(
 
 
 def multiply(x: Any, y: Any) -> Any:
-    """The product on NumPy arrays, to the bits of the loops."""
+    """Multiply NumPy arrays, bit-identical to compiled loops."""
     return product(x, y) if x.dtype.kind == "c" else np.multiply(x, y)
 
 
@@ -86,14 +86,14 @@ neg_p = Primitive(
 
 
 def divide(x: Any, y: Any) -> Any:
-    """The quotient on NumPy arrays, to the bits of the loops; of integers towards zero."""
+    """Divide NumPy arrays, bit-identical to compiled loops. Integers round towards zero."""
     if dtypes.is_integer(x.dtype):
         return truncated_division(x, y)[0]
     return quotient(x, y) if x.dtype.kind == "c" else np.divide(x, y)
 
 
 def truncated_division(x: Any, y: Any) -> tuple[Any, Any]:
-    """Quotient towards zero and remainder, with the tabled results of `ir.scalar`."""
+    """Return the quotient, rounded towards zero, and the remainder, with the special cases of `ir.scalar`."""
     x, y = np.broadcast_arrays(x, y)
     lowest = np.iinfo(x.dtype).min
     zero = y == 0
@@ -119,7 +119,7 @@ div_p = Primitive(
 
 
 def _extreme(function: Callable[..., Any], of_zeros: Callable[..., Any]) -> Rule:
-    """np.maximum or np.minimum, with -0 below +0: NumPy gives either where zeros of both signs meet."""
+    """Make a reference from np.maximum or np.minimum with -0 below +0. NumPy returns either zero."""
 
     def reference(x: Any, y: Any) -> Any:
         found = function(x, y)
@@ -132,7 +132,7 @@ def _extreme(function: Callable[..., Any], of_zeros: Callable[..., Any]) -> Rule
 
 
 def _share(z: Operand, x: Operand, other: Operand) -> Any:
-    """The part of a tangent that x has in the extreme z of two: all, none, or half where they tie."""
+    """Return the share of a tangent that x has in the extreme z of x and `other`: 1, 0, or 1/2 where they tie."""
     return select(eq(x, z), select(eq(other, z), _like(z, 0.5), _like(z, 1)), 0)
 
 
@@ -165,7 +165,7 @@ min_p = Primitive(
 
 
 def _below(x: Any, y: Any) -> Any:
-    """x < y; complex numbers have no `lt`, but the order of `max`."""
+    """Return x < y, for complex numbers in the order of `max`: they have no `lt`."""
     return and_(eq(max(x, y), y), ne(x, y)) if dtypes.is_complex(y.type.dtype) else lt(x, y)
 
 
@@ -183,10 +183,10 @@ clamp_p = Primitive(
 
 
 def add(x: Value, y: Value) -> Any:
-    """x + y. Integers wrap; bool is `or`.
+    """Add: x + y. Integers wrap, bool is `or`.
 
-    x, y: numbers or bool [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s].
-    Raises DTypeError for two dtypes, ShapeError for two shapes.
+    x, y: numbers or bool [*s] of one dtype, or one a Python scalar or an array []. Returns the same dtype, [*s]. Raises
+    DTypeError if the dtypes differ, ShapeError if the shapes differ.
 
     >>> add(tnp.asarray([1.0, 2.0]), 0.5)
     Array([1.5, 2.5], f64)
@@ -195,10 +195,10 @@ def add(x: Value, y: Value) -> Any:
 
 
 def sub(x: Value, y: Value) -> Any:
-    """x - y. Integers wrap.
+    """Subtract: x - y. Integers wrap.
 
-    x, y: numbers [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s]. Raises
-    DTypeError for other dtypes and for two, ShapeError for two shapes.
+    x, y: numbers [*s] of one dtype, or one a Python scalar or an array []. Returns the same dtype, [*s]. Raises
+    DTypeError for other dtypes or if they differ, ShapeError if the shapes differ.
 
     >>> sub(tnp.asarray([1.0, 2.0]), 0.5)
     Array([0.5, 1.5], f64)
@@ -207,10 +207,10 @@ def sub(x: Value, y: Value) -> Any:
 
 
 def mul(x: Value, y: Value) -> Any:
-    """x * y. Integers wrap; bool is `and`.
+    """Multiply: x * y. Integers wrap, bool is `and`.
 
-    x, y: numbers or bool [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s].
-    Raises DTypeError for two dtypes, ShapeError for two shapes.
+    x, y: numbers or bool [*s] of one dtype, or one a Python scalar or an array []. Returns the same dtype, [*s]. Raises
+    DTypeError if the dtypes differ, ShapeError if the shapes differ.
 
     >>> mul(tnp.asarray([1.0, 2.0]), 3.0)
     Array([3., 6.], f64)
@@ -219,7 +219,7 @@ def mul(x: Value, y: Value) -> Any:
 
 
 def neg(x: Value) -> Any:
-    """-x. Integers wrap: the lowest stays itself.
+    """Negate: -x. Integers wrap, so the lowest integer stays itself.
 
     x: numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -230,10 +230,10 @@ def neg(x: Value) -> Any:
 
 
 def div(x: Value, y: Value) -> Any:
-    """x / y on floats and complex numbers; on integers towards zero, with x / 0 = -1 (all bits set).
+    """Divide: x / y. Integers round towards zero, with x / 0 = -1 (all bits set).
 
-    x, y: numbers [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s]. Raises
-    DTypeError for other dtypes and for two, ShapeError for two shapes.
+    x, y: numbers [*s] of one dtype, or one a Python scalar or an array []. Returns the same dtype, [*s]. Raises
+    DTypeError for other dtypes or if they differ, ShapeError if the shapes differ.
 
     >>> div(tnp.asarray([7, -7, 1]), tnp.asarray([2, 2, 0]))
     Array([ 3, -3, -1], i64)
@@ -242,7 +242,7 @@ def div(x: Value, y: Value) -> Any:
 
 
 def reciprocal(x: Value) -> Any:
-    """1 / x.
+    """Compute 1 / x.
 
     x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -256,12 +256,12 @@ def reciprocal(x: Value) -> Any:
 
 
 def max(x: Value, y: Value) -> Any:
-    """The larger of two. NaN if either is; -0 < +0. Complex numbers are ordered by real, then by imaginary part.
+    """Return the larger of x and y. NaN if either is; -0 < +0. Complex numbers compare by real, then imaginary part.
 
-    Where they tie, each gets half of the derivative.
+    Where x and y tie, each gets half of the derivative.
 
-    x, y: numbers or bool [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s].
-    Raises DTypeError for two dtypes, ShapeError for two shapes.
+    x, y: numbers or bool [*s] of one dtype, or one a Python scalar or an array []. Returns the same dtype, [*s]. Raises
+    DTypeError if the dtypes differ, ShapeError if the shapes differ.
 
     >>> max(tnp.asarray([1.0, 3.0]), 2.0)
     Array([2., 3.], f64)
@@ -270,12 +270,12 @@ def max(x: Value, y: Value) -> Any:
 
 
 def min(x: Value, y: Value) -> Any:
-    """The smaller of two. NaN if either is; -0 < +0. Complex numbers are ordered by real, then by imaginary part.
+    """Return the smaller of x and y. NaN if either is; -0 < +0. Complex numbers compare by real, then imaginary part.
 
-    Where they tie, each gets half of the derivative.
+    Where x and y tie, each gets half of the derivative.
 
-    x, y: numbers or bool [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s].
-    Raises DTypeError for two dtypes, ShapeError for two shapes.
+    x, y: numbers or bool [*s] of one dtype, or one a Python scalar or an array []. Returns the same dtype, [*s]. Raises
+    DTypeError if the dtypes differ, ShapeError if the shapes differ.
 
     >>> min(tnp.asarray([1.0, 3.0]), 2.0)
     Array([1., 2.], f64)
@@ -284,10 +284,10 @@ def min(x: Value, y: Value) -> Any:
 
 
 def clamp(min: Value, x: Value, max: Value) -> Any:
-    """`x` kept between two bounds of its dtype, each of its shape or []: the smaller of `max` and (the larger of
-    `min` and `x`). NaN anywhere gives NaN.
+    """Clamp `x` to [`min`, `max`]: the smaller of `max` and (the larger of `min` and `x`). NaN anywhere gives NaN.
 
-    Returns x's type, [*s]. Raises DTypeError where the dtypes differ, ShapeError for bounds of another shape.
+    x: an array [*s]; min, max: of its dtype, [*s] or []. Returns x's type, [*s]. Raises DTypeError if the dtypes
+    differ, ShapeError for bounds of another shape.
 
     >>> clamp(0.0, tnp.asarray([-1.0, 0.5, 2.0]), 1.0)
     Array([0. , 0.5, 1. ], f64)
@@ -297,7 +297,7 @@ def clamp(min: Value, x: Value, max: Value) -> Any:
 
 
 def _spread(bound: Operand, x: Operand) -> Operand:
-    """A bound without axes, in the shape of x."""
+    """Broadcast a bound without axes to the shape of x."""
     if isinstance(bound, Array) and isinstance(x, Array) and not bound.shape:
         spread: Operand = broadcast_in_dim(bound, x.shape, ())
         return spread

@@ -1,4 +1,4 @@
-"""Bits at every element: and, or, xor, not, shifts, population count, leading zeros."""
+"""Elementwise bit operations: and, or, xor, not, shifts, population count, leading zeros."""
 
 from __future__ import annotations
 
@@ -13,33 +13,24 @@ from tracer.primitives.base.rules import Value, pointwise, pointwise_batch, poin
 
 _NO_DERIVATIVE = NoRule("bits have no derivatives, so nothing is linear in them")
 
-and_p = Primitive(
-    name="and", infer=pointwise_infer("and", "bi"), reference=np.bitwise_and,
-    jvp=zero_jvp, transpose=_NO_DERIVATIVE,
-    batch=pointwise_batch, lower=Pointwise(ScalarOp.AND), splat=True, commutative=True,
-)  # fmt: skip
-
-or_p = Primitive(
-    name="or", infer=pointwise_infer("or", "bi"), reference=np.bitwise_or,
-    jvp=zero_jvp, transpose=_NO_DERIVATIVE,
-    batch=pointwise_batch, lower=Pointwise(ScalarOp.OR), splat=True, commutative=True,
-)  # fmt: skip
-
-xor_p = Primitive(
-    name="xor", infer=pointwise_infer("xor", "bi"), reference=np.bitwise_xor,
-    jvp=zero_jvp, transpose=_NO_DERIVATIVE,
-    batch=pointwise_batch, lower=Pointwise(ScalarOp.XOR), splat=True, commutative=True,
+and_p, or_p, xor_p = (
+    Primitive(
+        name=name, infer=pointwise_infer(name, "bi"), reference=function, jvp=zero_jvp, transpose=_NO_DERIVATIVE,
+        batch=pointwise_batch, lower=Pointwise(op), splat=True, commutative=True,
+    )
+    for name, function, op in (
+        ("and", np.bitwise_and, ScalarOp.AND), ("or", np.bitwise_or, ScalarOp.OR), ("xor", np.bitwise_xor, ScalarOp.XOR)
+    )
 )  # fmt: skip
 
 not_p = Primitive(
-    name="not", infer=pointwise_infer("not", "bi"), reference=np.invert,
-    jvp=zero_jvp, transpose=_NO_DERIVATIVE,
+    name="not", infer=pointwise_infer("not", "bi"), reference=np.invert, jvp=zero_jvp, transpose=_NO_DERIVATIVE,
     batch=pointwise_batch, lower=Pointwise(ScalarOp.NOT), splat=True,
 )  # fmt: skip
 
 
 def unsigned_dtype(dtype: DType) -> DType:
-    """The unsigned integer of the same width."""
+    """Return the unsigned integer dtype of the same width."""
     return np.dtype(f"uint{8 * dtype.itemsize}")
 
 
@@ -66,7 +57,7 @@ def _shift_right_arithmetic(x: Any, y: Any) -> Any:
 
 
 def _counted(x: Any, y: Any) -> tuple[Any, Any]:
-    """Which counts are inside the width, and the counts with the others made 0."""
+    """Return which counts are inside the width, and the counts with all others set to 0."""
     width = 8 * x.dtype.itemsize
     inside = _unsigned(y) < width
     return inside, np.where(inside, y, y.dtype.type(0))
@@ -93,7 +84,7 @@ shift_right_arithmetic_p = Primitive(
 
 
 def _population_count(x: Any) -> Any:
-    return np.bitwise_count(_unsigned(x)).astype(x.dtype)  # of a signed integer NumPy counts the absolute value
+    return np.bitwise_count(_unsigned(x)).astype(x.dtype)  # NumPy counts the absolute value of a signed integer
 
 
 def _clz(x: Any) -> Any:
@@ -119,10 +110,10 @@ clz_p = Primitive(
 
 
 def and_(x: Value, y: Value) -> Any:
-    """x & y, on bool and integers; `lax.bitwise_and`.
+    """Compute x & y; `lax.bitwise_and`.
 
-    x, y: bool or integers [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s].
-    Raises DTypeError for other dtypes and for two, ShapeError for two shapes.
+    x, y: bool or integers [*s] of one dtype, or one a Python scalar or an array []. Returns the same dtype, [*s].
+    Raises DTypeError for other dtypes or if they differ, ShapeError if the shapes differ.
 
     >>> tracer.lax.bitwise_and(tnp.asarray([12, 10]), 6)
     Array([4, 2], i64)
@@ -131,10 +122,10 @@ def and_(x: Value, y: Value) -> Any:
 
 
 def or_(x: Value, y: Value) -> Any:
-    """x | y, on bool and integers; `lax.bitwise_or`.
+    """Compute x | y; `lax.bitwise_or`.
 
-    x, y: bool or integers [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s].
-    Raises DTypeError for other dtypes and for two, ShapeError for two shapes.
+    x, y: bool or integers [*s] of one dtype, or one a Python scalar or an array []. Returns the same dtype, [*s].
+    Raises DTypeError for other dtypes or if they differ, ShapeError if the shapes differ.
 
     >>> tracer.lax.bitwise_or(tnp.asarray([12, 10]), 6)
     Array([14, 14], i64)
@@ -143,10 +134,10 @@ def or_(x: Value, y: Value) -> Any:
 
 
 def xor(x: Value, y: Value) -> Any:
-    """x ^ y, on bool and integers; `lax.bitwise_xor`.
+    """Compute x ^ y; `lax.bitwise_xor`.
 
-    x, y: bool or integers [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s].
-    Raises DTypeError for other dtypes and for two, ShapeError for two shapes.
+    x, y: bool or integers [*s] of one dtype, or one a Python scalar or an array []. Returns the same dtype, [*s].
+    Raises DTypeError for other dtypes or if they differ, ShapeError if the shapes differ.
 
     >>> tracer.lax.bitwise_xor(tnp.asarray([12, 10]), 6)
     Array([10, 12], i64)
@@ -155,7 +146,7 @@ def xor(x: Value, y: Value) -> Any:
 
 
 def not_(x: Value) -> Any:
-    """~x, on bool and integers; `lax.bitwise_not`.
+    """Compute ~x; `lax.bitwise_not`.
 
     x: bool or integers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -166,10 +157,10 @@ def not_(x: Value) -> Any:
 
 
 def shift_left(x: Value, y: Value) -> Any:
-    """x << y. A count of the width or more, or below 0, gives 0.
+    """Compute x << y. A count below 0, or of the width or more, gives 0.
 
-    x, y: integers [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s]. Raises
-    DTypeError for other dtypes and for two, ShapeError for two shapes.
+    x, y: integers [*s] of one dtype, or one a Python scalar or an array []. Returns the same dtype, [*s]. Raises
+    DTypeError for other dtypes or if they differ, ShapeError if the shapes differ.
 
     >>> shift_left(tnp.asarray([1, 3]), 4)
     Array([16, 48], i64)
@@ -178,10 +169,10 @@ def shift_left(x: Value, y: Value) -> Any:
 
 
 def shift_right_logical(x: Value, y: Value) -> Any:
-    """x >> y, zeros coming in from the left. A count of the width or more, or below 0, gives 0.
+    """Compute x >> y, shifting in zeros. A count below 0, or of the width or more, gives 0.
 
-    x, y: integers [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s]. Raises
-    DTypeError for other dtypes and for two, ShapeError for two shapes.
+    x, y: integers [*s] of one dtype, or one a Python scalar or an array []. Returns the same dtype, [*s]. Raises
+    DTypeError for other dtypes or if they differ, ShapeError if the shapes differ.
 
     >>> shift_right_logical(tnp.asarray([16, -1]), 60)
     Array([ 0, 15], i64)
@@ -190,10 +181,10 @@ def shift_right_logical(x: Value, y: Value) -> Any:
 
 
 def shift_right_arithmetic(x: Value, y: Value) -> Any:
-    """x >> y, the sign coming in from the left. A count of the width or more, or below 0, gives the sign, 0 or -1.
+    """Compute x >> y, shifting in the sign. A count below 0, or of the width or more, gives 0 or -1, by the sign.
 
-    x, y: integers [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s]. Raises
-    DTypeError for other dtypes and for two, ShapeError for two shapes.
+    x, y: integers [*s] of one dtype, or one a Python scalar or an array []. Returns the same dtype, [*s]. Raises
+    DTypeError for other dtypes or if they differ, ShapeError if the shapes differ.
 
     >>> shift_right_arithmetic(tnp.asarray([16, -16]), 2)
     Array([ 4, -4], i64)
@@ -202,7 +193,7 @@ def shift_right_arithmetic(x: Value, y: Value) -> Any:
 
 
 def population_count(x: Value) -> Any:
-    """How many bits are set, in the integer's own dtype.
+    """Count the bits that are set, in the integer's own dtype.
 
     x: integers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -213,7 +204,7 @@ def population_count(x: Value) -> Any:
 
 
 def clz(x: Value) -> Any:
-    """How many leading bits are zero, in the integer's own dtype: the width for 0.
+    """Count the leading zero bits, in the integer's own dtype. For 0 that is the width.
 
     x: integers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 

@@ -1,4 +1,4 @@
-"""Comparisons and choice at every element: eq, ne, lt, le, gt, ge, is_finite, select, select_n."""
+"""Elementwise comparison and selection: eq, ne, lt, le, gt, ge, is_finite, select, select_n."""
 
 from __future__ import annotations
 
@@ -44,40 +44,16 @@ def _compare_infer(name: str, kinds: str) -> Rule:
 
 _NOT_LINEAR = NoRule("a comparison is not linear")
 
-eq_p = Primitive(
-    name="eq", infer=_compare_infer("eq", "bifc"), reference=np.equal,
-    jvp=zero_jvp, transpose=_NOT_LINEAR,
-    batch=pointwise_batch, lower=Compare(ScalarOp.EQ), splat=True, commutative=True,
-)  # fmt: skip
-
-ne_p = Primitive(
-    name="ne", infer=_compare_infer("ne", "bifc"), reference=np.not_equal,
-    jvp=zero_jvp, transpose=_NOT_LINEAR,
-    batch=pointwise_batch, lower=Compare(ScalarOp.NE), splat=True, commutative=True,
-)  # fmt: skip
-
-lt_p = Primitive(
-    name="lt", infer=_compare_infer("lt", "bif"), reference=np.less,
-    jvp=zero_jvp, transpose=_NOT_LINEAR,
-    batch=pointwise_batch, lower=Compare(ScalarOp.LT), splat=True,
-)  # fmt: skip
-
-le_p = Primitive(
-    name="le", infer=_compare_infer("le", "bif"), reference=np.less_equal,
-    jvp=zero_jvp, transpose=_NOT_LINEAR,
-    batch=pointwise_batch, lower=Compare(ScalarOp.LE), splat=True,
-)  # fmt: skip
-
-gt_p = Primitive(
-    name="gt", infer=_compare_infer("gt", "bif"), reference=np.greater,
-    jvp=zero_jvp, transpose=_NOT_LINEAR,
-    batch=pointwise_batch, lower=Compare(ScalarOp.GT), splat=True,
-)  # fmt: skip
-
-ge_p = Primitive(
-    name="ge", infer=_compare_infer("ge", "bif"), reference=np.greater_equal,
-    jvp=zero_jvp, transpose=_NOT_LINEAR,
-    batch=pointwise_batch, lower=Compare(ScalarOp.GE), splat=True,
+eq_p, ne_p, lt_p, le_p, gt_p, ge_p = (
+    Primitive(
+        name=name, infer=_compare_infer(name, kinds), reference=function, jvp=zero_jvp, transpose=_NOT_LINEAR,
+        batch=pointwise_batch, lower=Compare(op), splat=True, commutative=kinds == "bifc",
+    )
+    for name, kinds, function, op in (
+        ("eq", "bifc", np.equal, ScalarOp.EQ), ("ne", "bifc", np.not_equal, ScalarOp.NE),
+        ("lt", "bif", np.less, ScalarOp.LT), ("le", "bif", np.less_equal, ScalarOp.LE),
+        ("gt", "bif", np.greater, ScalarOp.GT), ("ge", "bif", np.greater_equal, ScalarOp.GE),
+    )
 )  # fmt: skip
 
 is_finite_p = Primitive(
@@ -88,10 +64,10 @@ is_finite_p = Primitive(
 
 
 def eq(x: Value, y: Value) -> Any:
-    """x == y: bool; NaN equals nothing, -0 equals +0. Complex numbers are equal where both parts are.
+    """Compare x == y. NaN equals nothing, -0 equals +0. Complex numbers are equal if both parts are.
 
-    x, y: numbers or bool [*s] of one dtype, or one a Python number or an array []. Returns bool, [*s]. Raises
-    DTypeError for two dtypes, ShapeError for two shapes.
+    x, y: numbers or bool [*s] of one dtype, or one a Python scalar or an array []. Returns bool, [*s]. Raises
+    DTypeError if the dtypes differ, ShapeError if the shapes differ.
 
     >>> eq(tnp.asarray([1.0, 2.0]), 2.0)
     Array([False,  True], bool)
@@ -100,10 +76,10 @@ def eq(x: Value, y: Value) -> Any:
 
 
 def ne(x: Value, y: Value) -> Any:
-    """x != y: bool; true wherever NaN is involved.
+    """Compare x != y. True wherever NaN is involved.
 
-    x, y: numbers or bool [*s] of one dtype, or one a Python number or an array []. Returns bool, [*s]. Raises
-    DTypeError for two dtypes, ShapeError for two shapes.
+    x, y: numbers or bool [*s] of one dtype, or one a Python scalar or an array []. Returns bool, [*s]. Raises
+    DTypeError if the dtypes differ, ShapeError if the shapes differ.
 
     >>> ne(tnp.asarray([1.0, 2.0]), 2.0)
     Array([ True, False], bool)
@@ -112,10 +88,10 @@ def ne(x: Value, y: Value) -> Any:
 
 
 def lt(x: Value, y: Value) -> Any:
-    """x < y: bool; false wherever NaN is involved. Complex numbers have no order.
+    """Compare x < y. False wherever NaN is involved. Complex numbers have no order.
 
-    x, y: real numbers or bool [*s] of one dtype, or one a Python number or an array []. Returns bool, [*s]. Raises
-    DTypeError for other dtypes and for two, ShapeError for two shapes.
+    x, y: real numbers or bool [*s] of one dtype, or one a Python scalar or an array []. Returns bool, [*s]. Raises
+    DTypeError for other dtypes or if they differ, ShapeError if the shapes differ.
 
     >>> lt(tnp.asarray([1.0, 2.0]), 2.0)
     Array([ True, False], bool)
@@ -124,10 +100,10 @@ def lt(x: Value, y: Value) -> Any:
 
 
 def le(x: Value, y: Value) -> Any:
-    """x <= y: bool; false wherever NaN is involved. Complex numbers have no order.
+    """Compare x <= y. False wherever NaN is involved. Complex numbers have no order.
 
-    x, y: real numbers or bool [*s] of one dtype, or one a Python number or an array []. Returns bool, [*s]. Raises
-    DTypeError for other dtypes and for two, ShapeError for two shapes.
+    x, y: real numbers or bool [*s] of one dtype, or one a Python scalar or an array []. Returns bool, [*s]. Raises
+    DTypeError for other dtypes or if they differ, ShapeError if the shapes differ.
 
     >>> le(tnp.asarray([1.0, 2.0]), 2.0)
     Array([ True,  True], bool)
@@ -136,10 +112,10 @@ def le(x: Value, y: Value) -> Any:
 
 
 def gt(x: Value, y: Value) -> Any:
-    """x > y: bool; false wherever NaN is involved. Complex numbers have no order.
+    """Compare x > y. False wherever NaN is involved. Complex numbers have no order.
 
-    x, y: real numbers or bool [*s] of one dtype, or one a Python number or an array []. Returns bool, [*s]. Raises
-    DTypeError for other dtypes and for two, ShapeError for two shapes.
+    x, y: real numbers or bool [*s] of one dtype, or one a Python scalar or an array []. Returns bool, [*s]. Raises
+    DTypeError for other dtypes or if they differ, ShapeError if the shapes differ.
 
     >>> gt(tnp.asarray([2.0, 3.0]), 2.0)
     Array([False,  True], bool)
@@ -148,10 +124,10 @@ def gt(x: Value, y: Value) -> Any:
 
 
 def ge(x: Value, y: Value) -> Any:
-    """x >= y: bool; false wherever NaN is involved. Complex numbers have no order.
+    """Compare x >= y. False wherever NaN is involved. Complex numbers have no order.
 
-    x, y: real numbers or bool [*s] of one dtype, or one a Python number or an array []. Returns bool, [*s]. Raises
-    DTypeError for other dtypes and for two, ShapeError for two shapes.
+    x, y: real numbers or bool [*s] of one dtype, or one a Python scalar or an array []. Returns bool, [*s]. Raises
+    DTypeError for other dtypes or if they differ, ShapeError if the shapes differ.
 
     >>> ge(tnp.asarray([2.0, 3.0]), 2.0)
     Array([ True,  True], bool)
@@ -160,7 +136,7 @@ def ge(x: Value, y: Value) -> Any:
 
 
 def is_finite(x: Value) -> Any:
-    """Whether a float is neither infinite nor NaN: bool.
+    """Return whether a float is neither infinite nor NaN.
 
     x: floats [*s]. Returns bool, [*s]. Raises DTypeError for other dtypes.
 
@@ -170,11 +146,11 @@ def is_finite(x: Value) -> Any:
     return pointwise(is_finite_p, x)
 
 
-# Choice
+# Selection
 
 
 def _cases_type(name: str, which: Type, cases: Sequence[Type]) -> Type:
-    """The common type of the cases, which the selector fits."""
+    """Return the common type of the cases. Raises ShapeError if the selector's shape does not fit."""
     first = cases[0]
     if isinstance(first, ArrayType):
         check_kinds(name, cases, "bifc")
@@ -209,7 +185,7 @@ def _select_infer(pred: Type, on_true: Type, on_false: Type) -> Type:
 
 
 def _fitted(which: Any, *cases: Any) -> Any:
-    """The selector with an axis for the hidden words of random keys."""
+    """Give the selector an axis for the hidden words of random keys."""
     rank = max(case.ndim for case in cases)
     return which[..., None] if 0 < which.ndim < rank else which
 
@@ -236,7 +212,7 @@ def _select_transpose(ctx: Any, cts: Any, xs: Any) -> list[Any]:
 def _choice_batch(
     ctx: Any, xs: Sequence[Operand], axes: Sequence[int | None], **params: Any
 ) -> tuple[list[Any], list[int | None]]:
-    """As for pointwise primitives, but a selector without axes chooses whole examples."""
+    """Batch as a pointwise primitive, except that a selector without axes chooses whole examples."""
     which, *cases = xs
     which_axis, *case_axes = axes
     arrays = [(x, axis) for x, axis in zip(cases, case_axes, strict=True) if isinstance(x, Array)]
@@ -308,7 +284,7 @@ select_n_p = Primitive(
 
 
 def _choose(primitive: Primitive, which: Operand, cases: Sequence[Value]) -> Any:
-    """Bind a choice. A selector array without axes is spread where a literal case would take its shape."""
+    """Bind a selection. A selector without axes is broadcast if a literal case would take its shape."""
     operands = coerce(primitive.name, cases)
     if isinstance(which, Literal) and all(isinstance(x, Literal) for x in operands):
         return fold_literals(primitive, [which, *operands], {})
@@ -323,12 +299,13 @@ def _choose(primitive: Primitive, which: Operand, cases: Sequence[Value]) -> Any
 
 
 def select(pred: Value, on_true: Value, on_false: Value) -> Any:
-    """`on_true` where `pred`, else `on_false`. Both are computed.
+    """Select `on_true` where `pred` holds, else `on_false`. Both are computed.
 
-    pred: bool, of the shape of the cases or []. The cases agree in shape and dtype; Python scalars take the other's.
+    pred: bool, of the shape of the cases or []. on_true, on_false: of one shape and dtype; a Python scalar takes the
+    other's.
 
-    Returns that shape and dtype, [*s]. Raises DTypeError for a predicate that is not bool and for cases of two
-    dtypes, ShapeError where shapes differ.
+    Returns that shape and dtype, [*s]. Raises DTypeError if the predicate is not bool or the cases' dtypes differ,
+    ShapeError if shapes differ.
 
     >>> select(tnp.asarray([True, False]), tnp.asarray([1.0, 2.0]), 0.0)
     Array([1., 0.], f64)
@@ -337,12 +314,12 @@ def select(pred: Value, on_true: Value, on_false: Value) -> Any:
 
 
 def select_n(which: Value, *cases: Value) -> Any:
-    """`cases[which]` at every element. All cases are computed.
+    """Select `cases[which]` at every element. All cases are computed.
 
-    which: an integer (below 0 counts as 0, past the end as the last), or bool with two cases, the second for true;
-    of the shape of the cases or []. The cases agree in shape and dtype.
+    which: an integer (clamped to the cases), or bool with two cases, the second for true; of the shape of the cases or
+    []. The cases agree in shape and dtype.
 
-    Returns that shape and dtype, [*s]. Raises DTypeError for cases of two dtypes, ShapeError where shapes differ,
+    Returns that shape and dtype, [*s]. Raises DTypeError if the cases' dtypes differ, ShapeError if shapes differ,
     ArgumentError for no cases, or more than two for a bool.
 
     >>> select_n(tnp.asarray([2, 0]), tnp.asarray([1.0, 2.0]), tnp.asarray([3.0, 4.0]), tnp.asarray([5.0, 6.0]))
@@ -350,7 +327,7 @@ def select_n(which: Value, *cases: Value) -> Any:
     """
     selector = operand_of("select_n", which)
     if not cases:
-        raise ArgumentError(message(f"select_n{here()}: at least one case is wanted", help="pass the cases"))
+        raise ArgumentError(message(f"select_n{here()}: expected at least one case", help="pass the cases"))
     type = selector.type
     if isinstance(type, ArrayType) and dtypes.is_bool(type.dtype):
         if len(cases) == 2:

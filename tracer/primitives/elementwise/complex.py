@@ -1,4 +1,4 @@
-"""Complex numbers, their parts and magnitude: real, imag, complex, conj, abs, sign. The last two take any number."""
+"""Complex numbers: real, imag, complex, conj, and abs and sign of any number."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tracer.trace.trace import Operand
 
 
 def is_complex(x: Operand) -> bool:
-    """Whether an array or literal is complex."""
+    """Return whether an array or literal is complex."""
     return dtypes.is_complex(dtype_of(x))
 
 
@@ -84,7 +84,7 @@ conj_p = Primitive(
 
 
 def _part_along(dx: Operand, x: Operand) -> Any:
-    """How fast |x| grows: the part of dx in the direction of x; 0 at 0, where every direction is as good."""
+    """Return the tangent of |x|: the part of dx in the direction of x. 0 at x = 0, where no direction is preferred."""
     return real(mul(dx, conj(sign(x)))) if is_complex(x) else mul(dx, sign(x))
 
 
@@ -116,7 +116,7 @@ def _one(x: Operand) -> Operand:
 
 
 def _sign_tangent(ctx: Any, dx: Operand, x: Operand) -> Any:
-    """0 for real x; for complex x it turns: i sign(x) times the angular part of dx over |x|."""
+    """Return the tangent of sign: 0 for real x; i sign(x) times the angular part of dx over |x| for complex x."""
     if not is_complex(x):
         return Zero(tangent_type(ctx.outputs[0].type))
     size = abs(x)
@@ -133,7 +133,7 @@ sign_p = Primitive(
 
 
 def real(x: Value) -> Any:
-    """The real part of complex numbers: c64 gives f32, c128 gives f64.
+    """Return the real part of complex numbers: c64 gives f32, c128 gives f64.
 
     x: complex numbers [*s]. Returns the dtype of the parts, [*s]. Raises DTypeError for other dtypes.
 
@@ -144,7 +144,7 @@ def real(x: Value) -> Any:
 
 
 def imag(x: Value) -> Any:
-    """The imaginary part of complex numbers: c64 gives f32, c128 gives f64.
+    """Return the imaginary part of complex numbers: c64 gives f32, c128 gives f64.
 
     x: complex numbers [*s]. Returns the dtype of the parts, [*s]. Raises DTypeError for other dtypes.
 
@@ -155,10 +155,10 @@ def imag(x: Value) -> Any:
 
 
 def complex(x: Value, y: Value) -> Any:
-    """x + iy from its parts, f32 giving c64 and f64 giving c128. Nothing is computed, so infinite parts survive.
+    """Make complex numbers x + iy, c64 from f32 and c128 from f64. Nothing is computed, so infinite parts survive.
 
-    x, y: floats [*s] of one dtype, or one a Python number or an array []. Returns complex numbers of that
-    precision, [*s]. Raises DTypeError for other dtypes and for two, ShapeError for two shapes.
+    x, y: floats [*s] of one dtype, or one a Python scalar or an array []. Returns complex numbers of that precision,
+    [*s]. Raises DTypeError for other dtypes or if they differ, ShapeError if the shapes differ.
 
     >>> complex(tnp.asarray([1.0]), 2.0)
     Array([1.+2.j], c128)
@@ -167,7 +167,7 @@ def complex(x: Value, y: Value) -> Any:
 
 
 def conj(x: Value) -> Any:
-    """The complex conjugate; a real x comes back as a complex number.
+    """Return the complex conjugate. A real x gives complex numbers.
 
     x: floats or complex numbers [*s]. Returns complex numbers of that precision, [*s]. Raises DTypeError for other
     dtypes.
@@ -180,7 +180,7 @@ def conj(x: Value) -> Any:
 
 
 def abs(x: Value) -> Any:
-    """The magnitude |x|; real for complex numbers. The lowest integer stays itself. The derivative at 0 is 0.
+    """Compute the magnitude |x|. The lowest integer stays itself. The derivative at 0 is 0.
 
     x: numbers [*s]. Returns real numbers of that precision, [*s]. Raises DTypeError for other dtypes.
 
@@ -191,7 +191,7 @@ def abs(x: Value) -> Any:
 
 
 def sign(x: Value) -> Any:
-    """-1, 0 or 1 by the sign of x; x / |x| for complex numbers. Zeros and NaN come back as they are.
+    """Return -1, 0 or 1 by the sign of x, and x / |x| for complex x. Zeros and NaN stay as they are.
 
     x: numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 

@@ -1,7 +1,7 @@
-"""Products and quotients of complex numbers on NumPy arrays, to the bits of the loops (`schedule.complex`).
+"""Products and quotients of complex NumPy arrays, bit-identical to compiled loops (`schedule.elements.complex`).
 
-NumPy's are others: vectors of some processors leave products unrounded, and quotients are products with 1 / |w|, which
-overflows where w is tiny.
+NumPy's results differ: some processors' vector units leave products unrounded. NumPy's quotients are products with 1 /
+|w|, which overflows for tiny w.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from tracer.ir import dtypes
 
 
 def joined(real: Any, imag: Any) -> Any:
-    """Complex numbers of their parts. Nothing is computed, so infinite parts survive."""
+    """Make complex numbers of their parts. Nothing is computed, so infinite parts survive."""
     result = np.empty(np.broadcast_shapes(real.shape, imag.shape), dtypes.complex_dtype(real.dtype))
     result.real, result.imag = real, imag
     return result
 
 
 def product(z: Any, w: Any) -> Any:
-    """z * w, without a second look at infinities and NaN; both of one dtype, of shapes that broadcast.
+    """Compute z * w by the textbook formula, without recovering infinities. z, w: of one dtype; their shapes broadcast.
 
     >>> print(product(np.array([1 + 2j]), np.array([3 - 1j])))
     [5.+5.j]
@@ -31,7 +31,7 @@ def product(z: Any, w: Any) -> Any:
 
 
 def quotient(z: Any, w: Any) -> Any:
-    """z / w, scaled by the larger part of w; by zero both parts of z are divided by zero.
+    """Compute z / w, scaled by the larger part of w. For w = 0, both parts of z are divided by zero.
 
     Smith 1962, Communications of the ACM 5(8).
 

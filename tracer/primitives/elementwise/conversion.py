@@ -1,4 +1,4 @@
-"""Changes of dtype at every element: convert_element_type, bitcast_convert_type."""
+"""Elementwise changes of dtype: convert_element_type, bitcast_convert_type."""
 
 from __future__ import annotations
 
@@ -31,21 +31,24 @@ from tracer.trace.trace import Operand, bind
 
 
 def dtype_of(x: Operand) -> DType:
-    """The dtype of an array or literal."""
+    """Return the dtype of an array or literal."""
     return x.dtype if isinstance(x, Array) else x.type.dtype
 
 
 def dtype_named(name: str, dtype: object) -> DType:
-    """Whatever NumPy understands as a dtype, if tracer has it: `np.float32`, "bfloat16", `int`, a dtype."""
+    """Return the dtype that NumPy reads from `dtype`: np.float32, "bfloat16", int, a dtype.
+
+    Raises DTypeError if NumPy reads none, or one that tracer does not support.
+    """
     try:
-        found: DType | None = np.dtype(dtype)  # type: ignore[call-overload]  # what is no dtype raises
+        found: DType | None = np.dtype(dtype)  # type: ignore[call-overload]  # raises if it is no dtype
     except TypeError:
         found = None
     if found is None or found not in dtypes.SHORT_NAMES:
         if isinstance(dtype, int):
             raise DTypeError(
                 message(
-                    f"{name}{here()}: an integer stands where the dtype belongs",
+                    f"{name}{here()}: expected a dtype",
                     f"got {dtype!r}",
                     help=f"several sizes or elements go together, as in {name}((2, 3))",
                 )
@@ -55,7 +58,7 @@ def dtype_named(name: str, dtype: object) -> DType:
 
 
 def _in_place_of(dtype: DType | None) -> str:
-    """What to take in place of a dtype of NumPy's, or of what is none, that tracer has not."""
+    """Suggest a supported dtype in place of one that is not, or is no dtype at all."""
     if dtype is not None and dtype.names:
         return "a record is a dict or a dataclass of arrays, one for each field"
     if dtype is not None and dtype.newbyteorder("=") in dtypes.SHORT_NAMES:
@@ -79,7 +82,7 @@ def _convert_reference(x: Any, *, new_dtype: DType, weak: bool) -> Any:
 
 
 def converted(x: Any, dtype: DType) -> Any:
-    """A NumPy array in another dtype, as `ScalarOp.CONVERT` defines it; complex to real drops the imaginary part."""
+    """Convert a NumPy array as `ScalarOp.CONVERT` defines it. Complex to real drops the imaginary part."""
     if x.dtype == dtype:
         return x
     if dtypes.is_narrow(x.dtype):
@@ -94,7 +97,7 @@ def converted(x: Any, dtype: DType) -> Any:
         x = _to_odd_single(x)
     if dtypes.is_narrow(dtype):
         x = x.astype(np.float32)
-        x = np.where(x == x, x, np.float32(np.nan))  # whose sign the formats without NaN would keep
+        x = np.where(x == x, x, np.float32(np.nan))  # formats without NaN would keep a NaN's sign
     return x.astype(dtype)
 
 
@@ -102,10 +105,10 @@ _WIDE = frozenset((dtypes.F64, dtypes.I64, dtypes.U64, dtypes.I32, dtypes.U32))
 
 
 def _saturated(x: Any, dtype: DType) -> Any:
-    """Floats to integers, towards zero, the ends for what lies beyond them, 0 for NaN."""
+    """Convert floats to integers: towards zero, clamped to the integer's range, 0 for NaN."""
     x = x.astype(np.float32) if x.dtype.itemsize <= 2 else x
     limits = dtypes.iinfo(dtype)
-    low, high = x.dtype.type(limits.min), x.dtype.type(limits.max)  # `high` may round up to the first beyond
+    low, high = x.dtype.type(limits.min), x.dtype.type(limits.max)  # `high` may round up, out of range
     inside = (x > low) & (x < high)
     cut = np.where(inside, x, x.dtype.type(0)).astype(dtype)
     cut = np.where(x <= low, dtype.type(limits.min), cut)
@@ -113,12 +116,12 @@ def _saturated(x: Any, dtype: DType) -> Any:
 
 
 def _to_odd_single(x: Any) -> Any:
-    """A wide number in f32, rounded to odd: rounding once more, to a short float, is then the only rounding.
+    """Convert a wide number to f32, rounding to odd, so that a second rounding to a short float is the only one.
 
     Boldo & Melquiond 2008, IEEE Trans. Comput. 57(4).
     """
     if x.dtype in (dtypes.I64, dtypes.U64):
-        low = x & x.dtype.type(0xFFFFFF)  # above 2^53, the lowest 24 bits only tell whether the number is exact
+        low = x & x.dtype.type(0xFFFFFF)  # above 2^53, the lowest 24 bits only decide whether x is exact
         small = (x <= x.dtype.type(2**53)) & (x >= -(2**53) if x.dtype == dtypes.I64 else True)
         x = np.where(small, x, (x - low) | (low != 0).astype(x.dtype) << x.dtype.type(23))
     x = x.astype(np.float64)
@@ -145,15 +148,14 @@ convert_element_type_p = Primitive(
 
 
 def convert_element_type(operand: Value, new_dtype: object, *, weak: bool = False) -> Any:
-    """The operand in another dtype.
+    """Convert the operand to another dtype.
 
-    Float to integer truncates, saturates at the ends, and gives 0 for NaN; to bool it is `x != 0`, for complex
-    numbers too; complex to real drops the imaginary part; between integers it wraps; to a narrower float it rounds
-    to nearest even.
-    weak: whether the result gives way in promotion, as Python scalars do.
+    Float to integer truncates, saturates, and gives 0 for NaN. To bool it is `x != 0`. Complex to real drops the
+    imaginary part. Between integers it wraps. To a narrower float it rounds to nearest even. weak: whether the result
+    gives way in promotion, as Python scalars do.
 
-    operand: an array [*s]; new_dtype: a dtype or its name. Returns it in that dtype, [*s]. Raises DTypeError for
-    keys, and for what is no dtype.
+    operand: an array [*s]; new_dtype: a dtype or its name. Returns it in that dtype, [*s]. Raises DTypeError for random
+    keys, and if `new_dtype` is no dtype.
 
     >>> convert_element_type(tnp.asarray([-1.7, 300.0, np.nan]), np.int8)
     Array([ -1, 127,   0], i8)
@@ -166,13 +168,13 @@ def convert_element_type(operand: Value, new_dtype: object, *, weak: bool = Fals
 
 
 def in_single(x: Operand) -> Any:
-    """A short float in f32; anything else as it is."""
+    """Convert a short float to f32; return anything else as it is."""
     dtype = dtype_of(x)
     return convert_element_type(x, dtypes.F32) if dtypes.is_float(dtype) and dtype.itemsize <= 2 else x
 
 
 def expand_in_single(expand: Callable[..., Any]) -> Rule:
-    """An expansion that computes the short floats in f32 and rounds the result once."""
+    """Make an expansion that computes short floats in f32 and rounds the result once."""
 
     def expanded(*operands: Operand, **params: Any) -> Any:
         return convert_element_type(expand(*map(in_single, operands), **params), dtype_of(operands[0]))
@@ -181,7 +183,7 @@ def expand_in_single(expand: Callable[..., Any]) -> Rule:
 
 
 def reference_in_single(function: Callable[..., Any]) -> Rule:
-    """A reference that computes the short floats in f32 and rounds the result once."""
+    """Make a reference that computes short floats in f32 and rounds the result once."""
 
     def reference(*arrays: Any, **params: Any) -> Any:
         dtype = arrays[0].dtype
@@ -201,7 +203,7 @@ def _bitcast_infer(x: Type, *, new_dtype: DType) -> Type:
         short = dtypes.short_name(new_dtype)
         raise DTypeError(
             message(
-                f"bitcast_convert_type{here()}: dtypes of one width",
+                f"bitcast_convert_type{here()}: dtypes must have equal widths",
                 f"got {x} to {short}",
                 help="tracer.lax.bitcast_convert_type regroups the bytes of other widths",
             )
@@ -226,11 +228,11 @@ def _regroup_infer(x: Type, *, new_dtype: DType) -> Type:
 
 
 def _with_bits(x: Type, new_dtype: DType) -> ArrayType:
-    """The operand's type, where bits of both dtypes have a meaning."""
+    """Return the operand's type. Raises DTypeError unless both dtypes are integers or floats of whole bytes."""
     if not isinstance(x, ArrayType) or not _has_bits(x.dtype) or not _has_bits(new_dtype):
         raise DTypeError(
             message(
-                f"bitcast_convert_type{here()}: from and to integers and floats of whole bytes",
+                f"bitcast_convert_type{here()}: dtypes must be integers or floats of whole bytes",
                 f"got {x} to {dtypes.short_name(new_dtype)}",
                 help="convert with .astype(...), or take real and imaginary parts first",
             )
@@ -256,7 +258,7 @@ def _bitcast_batch(ctx: Any, xs: Any, axes: Any, *, new_dtype: DType) -> tuple[l
 
 
 def _regroup_expand(x: Operand, *, new_dtype: DType) -> Any:
-    """By shifts: the elements of the narrower dtype are the digits of the wider one's bits, the low ones first."""
+    """Regroup bytes by shifts: elements of the narrower dtype are digits of the wider one's bits, low ones first."""
     old, shape = dtype_of(x), x.type.shape
     words = bitcast_convert_type(x, unsigned_dtype(old))
     wide = unsigned_dtype(max(old, new_dtype, key=lambda dtype: dtype.itemsize))
@@ -270,7 +272,7 @@ def _regroup_expand(x: Operand, *, new_dtype: DType) -> Any:
 
 
 def _digit_places(wide: DType, shape: Shape, digit: DType) -> Any:
-    """Which bit each digit along the last axis begins at."""
+    """Return the bit at which each digit along the last axis begins."""
     width = 8 * digit.itemsize
     return shift_left(broadcasted_iota(wide, shape, len(shape) - 1), width.bit_length() - 1)
 
@@ -291,13 +293,13 @@ bitcast_regroup_p = Primitive(
 
 
 def bitcast_convert_type(operand: Value, new_dtype: object) -> Any:
-    """The same bytes read as another dtype, integer or float.
+    """Reinterpret the bytes as another dtype, integer or float.
 
-    A narrower dtype adds a last axis, the low bytes first; a wider one takes the last axis away, whose size must be
-    the ratio of the widths. The derivative is zero.
+    A narrower dtype adds a last axis, the low bytes first. A wider one removes the last axis, whose size must be the
+    ratio of the widths. The derivative is zero.
 
-    operand: integers, floats or bool [*s]; new_dtype: one of them. Returns [*s], [*s, n] or [*s minus the last].
-    Raises DTypeError for complex numbers, ShapeError where the last axis has another size.
+    operand: integers, floats or bool [*s]; new_dtype: likewise. Returns [*s], [*s, n] or [*s minus the last]. Raises
+    DTypeError for complex numbers, ShapeError if the last axis has another size.
 
     >>> bitcast_convert_type(tnp.asarray([1.0, -0.0]), np.int64)
     Array([ 4607182418800017408, -9223372036854775808], i64)

@@ -1,4 +1,4 @@
-"""Exponentials and logarithms at every element: exp, exp2, expm1, log, log2, log1p, logistic."""
+"""Elementwise exponentials and logarithms: exp, exp2, expm1, log, log2, log1p, logistic."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOG_2 = math.log(2)
 
 @cache
 def scipy_special(name: str) -> Any:
-    """A function of scipy.special, which takes 0.2 s to import: at first use."""
+    """Return a function of scipy.special, imported at first use: the import takes 0.2 s."""
     return getattr(importlib.import_module("scipy.special"), name)
 
 
@@ -34,7 +34,7 @@ exp_p = Primitive(
 
 
 def _exp2_reference(x: Any) -> Any:
-    """For complex numbers with the angle in two words: NumPy rounds it, so that large ones lose their last digits.
+    """Compute 2^x, for complex x with the angle in two words. NumPy rounds it, so that large angles lose digits.
 
     The product of the imaginary part and log 2 is split as in Dekker 1971, Numer. Math. 18.
     """
@@ -60,7 +60,7 @@ exp2_p = Primitive(
 
 
 def _expm1_reference(x: Any) -> Any:
-    """For complex numbers exp(z) - 1 where NumPy's formula overflows or meets zero times infinity."""
+    """Compute exp(x) - 1, directly for complex x where NumPy's formula overflows or meets zero times infinity."""
     near = np.expm1(x)
     return near if x.dtype.kind != "c" else np.where(np.isfinite(near), near, np.exp(x) - 1)
 
@@ -88,7 +88,7 @@ log2_p = Primitive(
 
 
 def _log1p_reference(x: Any) -> Any:
-    """For complex numbers SciPy's, since NumPy's loses small real parts; SciPy's lost the sign of -0 before 1.16."""
+    """Compute log(1 + x), for complex x by SciPy: NumPy loses small real parts. SciPy < 1.16 lost the sign of -0."""
     if not dtypes.is_complex(x.dtype):
         return np.log1p(x)
     result = np.asarray(scipy_special("log1p")(x))
@@ -105,7 +105,7 @@ log1p_p = Primitive(
 
 
 def _logistic_reference(x: Any) -> Any:
-    """1 / (1 + e^-x), by e^-|x|, which does not overflow."""
+    """Compute 1 / (1 + e^-x) by e^-|x|, which does not overflow."""
     positive = x.real >= 0
     small = np.exp(np.where(positive, -x, x))
     one = np.ones((), x.dtype)
@@ -121,7 +121,7 @@ logistic_p = Primitive(
 
 
 def exp(x: Value) -> Any:
-    """e to the power x.
+    """Compute e to the power x.
 
     x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -132,7 +132,7 @@ def exp(x: Value) -> Any:
 
 
 def exp2(x: Value) -> Any:
-    """2 to the power x.
+    """Compute 2 to the power x.
 
     x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -143,7 +143,7 @@ def exp2(x: Value) -> Any:
 
 
 def expm1(x: Value) -> Any:
-    """exp(x) - 1 without cancellation near 0.
+    """Compute exp(x) - 1 without cancellation near 0.
 
     x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -154,7 +154,7 @@ def expm1(x: Value) -> Any:
 
 
 def log(x: Value) -> Any:
-    """The natural logarithm, on floats (NaN below 0) and complex numbers (imaginary part in [-pi, pi]).
+    """Compute the natural logarithm. NaN for floats below 0; complex results have an imaginary part in [-pi, pi].
 
     x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -165,7 +165,7 @@ def log(x: Value) -> Any:
 
 
 def log2(x: Value) -> Any:
-    """The logarithm to base 2, on floats (NaN below 0) and complex numbers.
+    """Compute the logarithm to base 2. NaN for floats below 0.
 
     >>> log2(tnp.asarray([8.0, 0.5]))
     Array([ 3., -1.], f64)
@@ -174,7 +174,7 @@ def log2(x: Value) -> Any:
 
 
 def log1p(x: Value) -> Any:
-    """log(1 + x) without cancellation near 0.
+    """Compute log(1 + x) without cancellation near 0.
 
     x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -185,7 +185,7 @@ def log1p(x: Value) -> Any:
 
 
 def logistic(x: Value) -> Any:
-    """1 / (1 + exp(-x)), the sigmoid.
+    """Compute the sigmoid, 1 / (1 + exp(-x)).
 
     x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 

@@ -1,6 +1,6 @@
-"""Floats in order, as integers: -0 below +0, NaN beyond all. NumPy's extremes leave the sign of zeros open.
+"""Total order of floats as integers: -0 below +0, NaN beyond all. NumPy's max and min leave the sign of zeros open.
 
-Complex numbers are ordered by real, then by imaginary part, and the first with a NaN part is beyond all.
+Complex numbers are ordered by real, then by imaginary part. The first with a NaN part is beyond all.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tracer.ir.dtypes import DType
 
 
 def ordered(x: Any, *, nan_above: bool) -> Any:
-    """Integers in the order of the floats; NaN above or below all of them. Anything else as it is."""
+    """Map floats to integers of the same order, NaN above or below all of them. Return anything else as it is."""
     if not dtypes.is_float(x.dtype):
         return x
     nan = np.array(np.nan if nan_above else -np.nan, x.dtype)
@@ -25,7 +25,7 @@ def ordered(x: Any, *, nan_above: bool) -> Any:
 
 
 def unordered(bits: Any, dtype: DType) -> Any:
-    """The floats that `ordered` made integers of; NaN with a positive sign."""
+    """Invert `ordered`. NaN gets a positive sign."""
     if not dtypes.is_float(dtype):
         return bits
     x = np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits).view(dtype)
@@ -33,9 +33,9 @@ def unordered(bits: Any, dtype: DType) -> Any:
 
 
 def exact_extreme(function: Callable[..., Any], *, greatest: bool) -> Callable[..., Any]:
-    """NumPy's function of one array by maxima or minima, repeated on ordered integers where zeros came out.
+    """Make a reference from a NumPy maximum or minimum, repeated on ordered integers if zeros came out.
 
-    Of complex numbers NumPy takes the first of those that are equal or NaN.
+    Among complex numbers that are equal or NaN, NumPy takes the first.
     """
 
     def reference(x: Any, **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Products that are added to with one rounding: fma."""
+"""Fused multiply-add: fma."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _FMA: Final = {4: _c_fma("fmaf", ctypes.c_float), 8: _c_fma("fma", ctypes.c_doub
 
 
 def fused_product(x: Any, y: Any, z: Any) -> Any:
-    """x * y + z with one rounding, by C's library, element by element: NumPy has none."""
+    """Compute x * y + z with one rounding, element by element by the C library: NumPy has no such function."""
     x, y, z = np.broadcast_arrays(x, y, z)
     function = _FMA[x.dtype.itemsize]
     rounded = map(function, x.ravel().tolist(), y.ravel().tolist(), z.ravel().tolist())
@@ -74,12 +74,12 @@ fma_p = Primitive(
 
 
 def fma(x: Value, y: Value, z: Value) -> Any:
-    """x * y + z, rounded once: IEEE 754's fusedMultiplyAdd, an instruction of most machines.
+    """Compute x * y + z, rounded once: IEEE 754's fusedMultiplyAdd.
 
-    x, y, z: float32 or float64 [*s] of one dtype, or some of them Python numbers or arrays []. Returns the same dtype,
-    [*s]. Raises DTypeError for other dtypes and for several, ShapeError for several shapes.
+    x, y, z: float32 or float64 [*s] of one dtype, or some of them Python scalars or arrays []. Returns the same dtype,
+    [*s]. Raises DTypeError for other dtypes or if they differ, ShapeError if the shapes differ.
 
-    What a product loses by rounding is fma(x, y, -(x * y)):
+    The rounding error of a product is fma(x, y, -(x * y)):
 
     >>> x = tnp.asarray([0.1])
     >>> fma(x, 10.0, -(x * 10.0))

@@ -1,4 +1,4 @@
-"""Hyperbolic functions and their inverses at every element: sinh, cosh, tanh, asinh, acosh, atanh."""
+"""Elementwise hyperbolic functions and their inverses: sinh, cosh, tanh, asinh, acosh, atanh."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ tanh_p = Primitive(
 
 
 def _asinh_slope(x: Operand) -> Any:
-    """1 / sqrt(x^2 + 1); x^2 of a float may overflow."""
+    """Compute 1 / sqrt(x^2 + 1), where x^2 of a float may overflow."""
     return rsqrt(add(square(x), 1)) if is_complex(x) else div(1, hypot(x, 1))
 
 
@@ -64,7 +64,7 @@ atanh_p = Primitive(
 
 
 def sinh(x: Value) -> Any:
-    """The hyperbolic sine.
+    """Compute the hyperbolic sine.
 
     x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -75,7 +75,7 @@ def sinh(x: Value) -> Any:
 
 
 def cosh(x: Value) -> Any:
-    """The hyperbolic cosine.
+    """Compute the hyperbolic cosine.
 
     x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -86,7 +86,7 @@ def cosh(x: Value) -> Any:
 
 
 def tanh(x: Value) -> Any:
-    """The hyperbolic tangent.
+    """Compute the hyperbolic tangent.
 
     x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -97,7 +97,7 @@ def tanh(x: Value) -> Any:
 
 
 def asinh(x: Value) -> Any:
-    """The inverse of sinh.
+    """Compute the inverse hyperbolic sine.
 
     x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -108,7 +108,7 @@ def asinh(x: Value) -> Any:
 
 
 def acosh(x: Value) -> Any:
-    """The inverse of cosh, on floats (NaN below 1) and complex numbers.
+    """Compute the inverse hyperbolic cosine. NaN for floats below 1.
 
     x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -119,7 +119,7 @@ def acosh(x: Value) -> Any:
 
 
 def atanh(x: Value) -> Any:
-    """The inverse of tanh, on floats (NaN outside [-1, 1]) and complex numbers.
+    """Compute the inverse hyperbolic tangent. NaN for floats outside [-1, 1].
 
     x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 

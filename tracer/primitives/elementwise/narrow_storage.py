@@ -1,7 +1,7 @@
-"""Operations on narrow dtypes: their operands are widened, and their results rounded or wrapped to the narrow dtype.
+"""Operations on narrow dtypes: operands are widened, results rounded or wrapped to the narrow dtype.
 
-So programs, references and backends only move, select and convert elements of narrow dtypes. An operation of several
-steps, as a sum or a product of matrices, rounds once, at its end.
+Programs, references and backends only move, select and convert elements of narrow dtypes. An operation of several
+steps, such as a sum or a matrix product, rounds once, at its end.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from tracer.trace.trace import Operand, Run
 
 
 def widened(run: Run, primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> list[Array]:
-    """The outputs of a primitive that met narrow dtypes, among its operands or its parameters.
+    """Return the outputs of a primitive whose operands or parameters have narrow dtypes.
 
-    run: `bind_all`, or what runs primitives whatever is being traced. Raises what the primitive raises of such types.
+    run: `bind_all`, or another function that runs primitives. Raises whatever the primitive raises for such types.
     """
     types = [x.type for x in operands]
     narrow = [t.dtype for t in types if isinstance(t, ArrayType) and dtypes.is_narrow(t.dtype)]

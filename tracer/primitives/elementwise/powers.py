@@ -1,4 +1,4 @@
-"""Powers and roots at every element: square, integer_pow, pow, sqrt, rsqrt, cbrt, hypot."""
+"""Elementwise powers and roots: square, integer_pow, pow, sqrt, rsqrt, cbrt, hypot."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _integer_pow_infer(x: Type, *, y: int) -> Type:
     if y < 0 and isinstance(x, ArrayType) and dtypes.is_integer(x.dtype):
         raise DTypeError(
             message(
-                f"integer_pow{here()}: an integer has no negative powers among the integers",
+                f"integer_pow{here()}: integers have no negative powers",
                 f"got {x} to the power {y}",
                 help="cast it to a float with .astype(...)",
             )
@@ -66,7 +66,7 @@ def _integer_pow_infer(x: Type, *, y: int) -> Type:
 
 
 def _by_squaring(x: Any, y: int, multiply: Callable[[Any, Any], Any]) -> Any:
-    """x to the power y > 0, from the low bits of y up."""
+    """Compute x to the power y > 0 by squaring, from the low bits of y up."""
     result = None
     while y:
         if y & 1:
@@ -92,7 +92,7 @@ def _integer_pow_expand(x: Operand, *, y: int) -> Any:
 
 
 def _number(x: Operand, value: float) -> Operand:
-    """A scalar as a literal of the dtype of x."""
+    """Return a scalar as a literal of the dtype of x."""
     return coerce("integer_pow", (x, value))[1]
 
 
@@ -118,20 +118,23 @@ def _one_for_zero(x: Operand) -> Any:
 
 
 def _pow_base_tangent(ctx: Any, dx: Any, x: Any, y: Any) -> Any:
-    """y x^(y-1) dx; 0 where y is 0, x being 0 included, but with the derivative x^(y-1) by y there."""
+    """Return y x^(y-1) dx. It is 0 where y is 0, even at x = 0, where its derivative by y is still x^(y-1)."""
     inverse = div(1, x)
-    lost = and_(eq(y, 0), ne(sub(inverse, inverse), 0))  # 0 times what is not finite
+    lost = and_(eq(y, 0), ne(sub(inverse, inverse), 0))  # 0 times a power that is not finite
     power = pow(select(lost, _number(x, 1), x), sub(y, 1))
     return mul(dx, mul(y, select(lost, 0, power)))
 
 
 def _pow_exponent_tangent(ctx: Any, dy: Any, x: Any, y: Any) -> Any:
-    """x^y log(x) dy; at x = 0 the limit from y > 0, which is 0."""
+    """Return x^y log(x) dy. At x = 0 it is the limit from y > 0, which is 0."""
     return mul(dy, mul(log(_one_for_zero(x)), ctx.outputs[0]))
 
 
 def _pow_reference(x: Any, y: Any) -> Any:
-    """Of complex numbers exp(y log x), as C99 has it, where something is not finite: NumPy recovers some infinities."""
+    """Compute x^y, for complex numbers as exp(y log x) where a value is not finite. NumPy recovers some infinities.
+
+    This is the result of C99.
+    """
     power = np.power(x, y)
     if not dtypes.is_complex(power.dtype):
         return power
@@ -156,7 +159,7 @@ sqrt_p = Primitive(
 
 
 def _rsqrt_reference(x: Any) -> Any:
-    """1 / sqrt(x); of complex numbers 0 where a part is infinite, which no division finds."""
+    """Compute 1 / sqrt(x). A complex x with an infinite part gives 0, which no division finds."""
     inverse = divide(np.ones((), x.dtype), np.sqrt(x))
     if not dtypes.is_complex(x.dtype):
         return inverse
@@ -180,12 +183,12 @@ cbrt_p = Primitive(
 
 
 def _share(x: Operand, length: Operand) -> Any:
-    """x / length; 0 where both are, and so is its derivative, since no direction is better than another."""
+    """Compute x / length, 0 where both are 0, as is its derivative: no direction is preferred."""
     return select(eq(length, 0), 0, div(x, _one_for_zero(length)))
 
 
 def _hypot_reference(x: Any, y: Any) -> Any:
-    """NumPy's, but infinite beside a signalling NaN, too."""
+    """Compute np.hypot, but infinite also beside a signalling NaN."""
     return np.where(np.isinf(x) | np.isinf(y), x.dtype.type(np.inf), np.hypot(x, y))
 
 
@@ -201,7 +204,7 @@ hypot_p = Primitive(
 
 
 def square(x: Value) -> Any:
-    """x * x. Integers wrap.
+    """Compute x * x. Integers wrap.
 
     x: numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -212,9 +215,9 @@ def square(x: Value) -> Any:
 
 
 def integer_pow(x: Value, y: int) -> Any:
-    """x to a power known while tracing, by repeated multiplication. Integers wrap and take y >= 0 only.
+    """Raise x to a Python integer power by repeated multiplication. Integers wrap and take y >= 0 only.
 
-    Anything to the power 0 is 1; a negative power is the reciprocal of the positive one.
+    Any x to the power 0 is 1. A negative power is the reciprocal of the positive one.
 
     x: numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -225,12 +228,12 @@ def integer_pow(x: Value, y: int) -> Any:
 
 
 def pow(x: Value, y: Value) -> Any:
-    """x to the power y: x float or complex, y of the same dtype or an integer, which is cast to it.
+    """Raise x to the power y. x: float or complex; y: of the same dtype, or an integer, which is cast to it.
 
-    As C's pow: anything to the power 0 is 1, 1 to any power is 1, a negative x to a fraction is NaN.
+    As C's pow: any x to the power 0 is 1, 1 to any power is 1, a negative x to a fraction is NaN.
 
-    x: floats or complex numbers [*s]; y: the same or an integer, each a Python number or an array [] too. Returns
-    x's dtype, [*s]. Raises DTypeError for integers x and for two dtypes, ShapeError for two shapes.
+    x: floats or complex numbers [*s]; y: the same or an integer, either may be a Python scalar or an array []. Returns
+    x's dtype, [*s]. Raises DTypeError for integers x or if the dtypes differ, ShapeError if the shapes differ.
 
     >>> pow(tnp.asarray([2.0, 9.0]), tnp.asarray([10.0, 0.5]))
     Array([1024.,    3.], f64)
@@ -242,7 +245,7 @@ def pow(x: Value, y: Value) -> Any:
 
 
 def sqrt(x: Value) -> Any:
-    """The square root, on floats (NaN below 0) and complex numbers (that with real part >= 0).
+    """Compute the square root. NaN for floats below 0; complex roots have a real part >= 0.
 
     x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -253,7 +256,7 @@ def sqrt(x: Value) -> Any:
 
 
 def rsqrt(x: Value) -> Any:
-    """1 / sqrt(x).
+    """Compute 1 / sqrt(x).
 
     x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -264,7 +267,7 @@ def rsqrt(x: Value) -> Any:
 
 
 def cbrt(x: Value) -> Any:
-    """The real cube root of floats, negative ones included.
+    """Compute the real cube root. Negative floats have one.
 
     x: floats [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -275,7 +278,7 @@ def cbrt(x: Value) -> Any:
 
 
 def hypot(x: Value, y: Value) -> Any:
-    """sqrt(x^2 + y^2) without overflow in between; infinite if either is. The derivative at the origin is 0.
+    """Compute sqrt(x^2 + y^2) without overflow. Infinite if either is. The derivative at the origin is 0.
 
     >>> hypot(tnp.asarray([3.0, 1e300]), tnp.asarray([4.0, 0.0]))
     Array([5.e+000, 1.e+300], f64)

@@ -22,19 +22,19 @@ from tracer.trace.trace import Operand
 
 
 class _Layout:
-    """The bit fields of a float dtype, and those of the narrower format inside it."""
+    """Bit fields of a float dtype, and of the narrower format inside it."""
 
     def __init__(self, dtype: DType, exponent_bits: int, mantissa_bits: int) -> None:
         fraction, exponent = _FIELDS[dtype]
         width = 8 * dtype.itemsize
         self.unsigned = unsigned_dtype(dtype)
-        self.cut = fraction - mantissa_bits  # how many bits of the significand go
+        self.cut = fraction - mantissa_bits  # bits that the significand loses
         self.sign = 1 << (width - 1)
         self.infinity = ((1 << exponent) - 1) << fraction
         self.narrower = exponent_bits < exponent
         bias, new_bias = (1 << (exponent - 1)) - 1, (1 << (exponent_bits - 1)) - 1
-        self.highest = (bias + new_bias) << fraction  # exponents above this overflow,
-        self.lowest = (bias - new_bias) << fraction  # those from here down flush to zero
+        self.highest = (bias + new_bias) << fraction  # exponents above this overflow
+        self.lowest = (bias - new_bias) << fraction  # exponents up to this flush to zero
 
 
 _FIELDS = {dtypes.F16: (10, 5), dtypes.BF16: (7, 8), dtypes.F32: (23, 8), dtypes.F64: (52, 11)}
@@ -50,7 +50,7 @@ def _reduce_infer(x: Type, *, exponent_bits: int, mantissa_bits: int) -> Type:
     if exponent_bits < 1 or mantissa_bits < 0:
         raise ArgumentError(
             message(
-                f"reduce_precision{here()}: at least 1 bit of exponent and 0 of mantissa",
+                f"reduce_precision{here()}: expected at least 1 exponent bit and 0 mantissa bits",
                 f"got exponent_bits={exponent_bits}, mantissa_bits={mantissa_bits}",
                 help="bfloat16 is 8 and 7, float16 is 5 and 10",
             )
@@ -100,10 +100,10 @@ reduce_precision_p = Primitive(
 def reduce_precision(operand: Value, exponent_bits: int, mantissa_bits: int) -> Any:
     """Round to a float format of fewer bits, and keep the dtype.
 
-    To nearest even; what is too large becomes infinite, what the format holds only denormalised becomes zero.
+    Rounds to nearest even. Too large values become infinite, subnormals of the format become zero.
 
-    operand: floats [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
-    exponent_bits, mantissa_bits: integers, 1 or more and 0 or more; else ArgumentError.
+    operand: floats [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes. exponent_bits,
+    mantissa_bits: integers, 1 or more and 0 or more; else ArgumentError.
 
     >>> reduce_precision(tnp.asarray([1.01, 1e-6, 7e4]), exponent_bits=5, mantissa_bits=10)
     Array([1.00976562, 0.        ,        inf], f64)

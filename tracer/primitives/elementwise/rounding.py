@@ -1,4 +1,4 @@
-"""Rounding and remainders at every element: floor, ceil, round (both ways), rem, nextafter, copysign."""
+"""Elementwise rounding and remainders: floor, ceil, round (both ways), rem, nextafter, copysign."""
 
 from __future__ import annotations
 
@@ -18,22 +18,16 @@ from tracer.primitives.elementwise.complex import abs, sign
 from tracer.trace.source import here
 from tracer.trace.trace import Operand
 
-floor_p = Primitive(
-    name="floor", infer=pointwise_infer("floor", "f"), reference=np.floor,
-    jvp=zero_jvp, transpose=NoRule("floor is not linear"),
-    batch=pointwise_batch, lower=Pointwise(ScalarOp.FLOOR), splat=True,
-)  # fmt: skip
-
-ceil_p = Primitive(
-    name="ceil", infer=pointwise_infer("ceil", "f"), reference=np.ceil,
-    jvp=zero_jvp, transpose=NoRule("ceil is not linear"),
-    batch=pointwise_batch, lower=Pointwise(ScalarOp.CEIL), splat=True,
-)  # fmt: skip
-
-round_even_p = Primitive(
-    name="round_even", infer=pointwise_infer("round_even", "f"), reference=np.rint,
-    jvp=zero_jvp, transpose=NoRule("round_even is not linear"),
-    batch=pointwise_batch, lower=Pointwise(ScalarOp.ROUND_EVEN), splat=True,
+floor_p, ceil_p, round_even_p = (
+    Primitive(
+        name=name, infer=pointwise_infer(name, "f"), reference=function,
+        jvp=zero_jvp, transpose=NoRule(f"{name} is not linear"),
+        batch=pointwise_batch, lower=Pointwise(op), splat=True,
+    )
+    for name, function, op in (
+        ("floor", np.floor, ScalarOp.FLOOR), ("ceil", np.ceil, ScalarOp.CEIL),
+        ("round_even", np.rint, ScalarOp.ROUND_EVEN),
+    )
 )  # fmt: skip
 
 
@@ -62,7 +56,10 @@ def _rem_reference(x: Any, y: Any) -> Any:
 
 
 def _whole_quotient(r: Operand, x: Operand, y: Operand) -> Any:
-    """x / y towards zero: x less the remainder is a multiple of y, so nothing is lost; infinite where there is none."""
+    """Compute x / y, rounded towards zero. x minus the remainder is a multiple of y, so nothing is lost.
+
+    Infinite where x / y is.
+    """
     return round_even(div(select(eq(r, r), sub(x, r), x), y))
 
 
@@ -98,7 +95,7 @@ copysign_p = Primitive(
 
 
 class RoundingMethod(Enum):
-    """Where halves go in `round`.
+    """Direction in which `round` rounds halves.
 
     >>> round(tnp.asarray([0.5, 1.5]), RoundingMethod.TO_NEAREST_EVEN)
     Array([0., 2.], f64)
@@ -109,7 +106,7 @@ class RoundingMethod(Enum):
 
 
 def floor(x: Value) -> Any:
-    """The largest integer not above x, as a float.
+    """Round down to an integer, as a float.
 
     x: floats [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -120,7 +117,7 @@ def floor(x: Value) -> Any:
 
 
 def ceil(x: Value) -> Any:
-    """The smallest integer not below x, as a float.
+    """Round up to an integer, as a float.
 
     x: floats [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -131,7 +128,7 @@ def ceil(x: Value) -> Any:
 
 
 def round(x: Value, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
-    """The nearest integer, as a float; halves go away from zero, or to the even neighbour.
+    """Round to the nearest integer, as a float. Halves go away from zero, or to the even neighbour.
 
     x: floats [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes. rounding_method: a
     `RoundingMethod`, AWAY_FROM_ZERO or TO_NEAREST_EVEN.
@@ -157,7 +154,7 @@ def round(x: Value, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_Z
 
 
 def round_even(x: Value) -> Any:
-    """The nearest integer, as a float; halves go to the even neighbour, as in `round` and `np.round`.
+    """Round to the nearest integer, as a float. Halves go to the even neighbour, as in `np.round`.
 
     >>> round_even(tnp.asarray([0.5, 1.5, 2.5]))
     Array([0., 2., 2.], f64)
@@ -166,10 +163,10 @@ def round_even(x: Value) -> Any:
 
 
 def rem(x: Value, y: Value) -> Any:
-    """What is left of x after division by y towards zero; it has the sign of x. On integers, x rem 0 is x.
+    """Compute the remainder of x / y rounded towards zero. It has the sign of x. On integers, x rem 0 is x.
 
-    x, y: real numbers [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s].
-    Raises DTypeError for other dtypes and for two, ShapeError for two shapes.
+    x, y: real numbers [*s] of one dtype, or one a Python scalar or an array []. Returns the same dtype, [*s]. Raises
+    DTypeError for other dtypes or if they differ, ShapeError if the shapes differ.
 
     >>> rem(tnp.asarray([7.0, -7.0]), 3.0)
     Array([ 1., -1.], f64)
@@ -178,10 +175,10 @@ def rem(x: Value, y: Value) -> Any:
 
 
 def nextafter(x1: Value, x2: Value) -> Any:
-    """The neighbour of `x1` towards `x2` among the floats of their dtype.
+    """Return the neighbour of `x1` towards `x2` among the floats of their dtype.
 
-    x1, x2: floats [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s]. Raises
-    DTypeError for other dtypes and for two, ShapeError for two shapes.
+    x1, x2: floats [*s] of one dtype, or one a Python scalar or an array []. Returns the same dtype, [*s]. Raises
+    DTypeError for other dtypes or if they differ, ShapeError if the shapes differ.
 
     >>> nextafter(tnp.asarray([1.0]), 2.0)
     Array([1.], f64)
@@ -190,7 +187,7 @@ def nextafter(x1: Value, x2: Value) -> Any:
 
 
 def copysign(x1: Value, x2: Value) -> Any:
-    """The magnitude of x1 with the sign of x2, that of zeros and NaNs included.
+    """Return the magnitude of x1 with the sign of x2, also where x2 is zero or NaN.
 
     >>> copysign(tnp.asarray([1.0, -2.0]), tnp.asarray([-0.0, 3.0]))
     Array([-1.,  2.], f64)

@@ -1,4 +1,4 @@
-"""Special functions at every element: erf, erfc, erf_inv, lgamma, digamma, polygamma."""
+"""Elementwise special functions: erf, erfc, erf_inv, lgamma, digamma, polygamma."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ROOT_PI = math.sqrt(math.pi)
 
 
 def _scipy(name: str) -> Rule:
-    """A SciPy function as a reference."""
+    """Make a reference from a SciPy function."""
 
     def reference(x: Any) -> Any:
         return scipy_special(name)(x)
@@ -66,14 +66,14 @@ erf_inv_p = Primitive(
 
 
 def _lgamma_reference(x: Any) -> Any:
-    """SciPy's, but beside 0, where it is -log |x| to the last bit, and SciPy's is infinite for denormals."""
+    """Compute log |gamma(x)| by SciPy. Near 0 it is -log |x| to the last bit; SciPy's is infinite for subnormals."""
     size = np.abs(x)
     value = np.where(size < 2.0**-60, -np.log(size), scipy_special("gammaln")(x))
     return np.where(np.isinf(x), size, value)
 
 
 def _digamma_reference(x: Any) -> Any:
-    """SciPy's, but below 0 by reflection (Abramowitz & Stegun 6.3.7): the pole beside it is met to the bit."""
+    """Compute digamma by SciPy, below 0 by reflection (Abramowitz & Stegun 6.3.7), exact beside the poles."""
     psi, finite = scipy_special("psi"), np.isfinite(x)
     beside = np.where(finite, x - np.round(x), np.nan)
     reflected = psi(1 - x) - np.pi / np.tan(np.pi * beside)
@@ -101,7 +101,7 @@ _infer_float = pointwise_infer("polygamma", "f")
 def _polygamma_infer(x: Type, *, order: int) -> Type:
     if order < 1:
         raise ArgumentError(
-            message(f"polygamma{here()}: the order is 1 or more", f"got {order}", help="order 0 is digamma")
+            message(f"polygamma{here()}: the order must be 1 or more", f"got {order}", help="order 0 is digamma")
         )
     result: Type = _infer_float(x)
     return result
@@ -113,12 +113,12 @@ def _polygamma_reference(x: Any, *, order: int) -> Any:
     return np.where(pole, x.dtype.type(np.inf if order % 2 else np.nan), value)
 
 
-_SHIFT = 10  # the asymptotic series starts here: its first term left out is then below 1e-17 of the sum
+_SHIFT = 10  # start of the asymptotic series: its first omitted term is below 1e-17 of the sum
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798)  # B_2, B_4, ...
 
 
 def _polygamma_expand(x: Operand, *, order: int) -> Any:
-    """For x > 0 recurrence and series; below 0.5 by reflection about 0.5 (DLMF 5.15.5, 5.15.6, 5.15.8)."""
+    """Compute polygamma by recurrence and series, below 0.5 by reflection about 0.5 (DLMF 5.15.5, 5.15.6, 5.15.8)."""
     low = lt(x, 0.5)
     upper = _polygamma_above(select(low, sub(1, x), x), order)
     angle = mul(sub(x, round_even(x)), math.pi)  # cot(pi x) has period 1
@@ -131,7 +131,10 @@ def _polygamma_expand(x: Operand, *, order: int) -> Any:
 
 
 def _polygamma_above(x: Operand, n: int) -> Any:
-    """(-1)^(n+1) n! sum over k of (x + k)^-(n+1), from `_SHIFT` terms on by Euler's and Maclaurin's formula."""
+    """Compute (-1)^(n+1) n! times the sum over k of (x + k)^-(n+1), for x > 0.
+
+    Terms from `_SHIFT` on are summed by the Euler-Maclaurin formula.
+    """
     total = integer_pow(x, -(n + 1))
     for k in range(1, _SHIFT):
         total = add(total, integer_pow(add(x, k), -(n + 1)))
@@ -153,7 +156,7 @@ def _horner(coefficients: list[float], x: Operand) -> Any:
 
 
 def _cotangent_derivative(order: int) -> list[float]:
-    """The polynomial P in c = cot(u) with P(c) = d^order cot / du^order, from dc/du = -(1 + c^2)."""
+    """Return the polynomial P in c = cot(u) with P(c) = d^order cot / du^order, from dc/du = -(1 + c^2)."""
     polynomial = [0.0, 1.0]
     for _ in range(order):
         slope = [power * a for power, a in enumerate(polynomial)][1:]
@@ -171,7 +174,7 @@ polygamma_p = Primitive(
 
 
 def erf(x: Value) -> Any:
-    """The error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to x.
+    """Compute the error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to x.
 
     x: floats [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -182,7 +185,7 @@ def erf(x: Value) -> Any:
 
 
 def erfc(x: Value) -> Any:
-    """1 - erf(x) without cancellation for large x.
+    """Compute 1 - erf(x) without cancellation for large x.
 
     x: floats [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -193,7 +196,7 @@ def erfc(x: Value) -> Any:
 
 
 def erf_inv(x: Value) -> Any:
-    """The inverse of erf, on floats: infinite at -1 and 1, NaN beyond.
+    """Compute the inverse of erf. Infinite at -1 and 1, NaN beyond.
 
     x: floats [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -204,7 +207,7 @@ def erf_inv(x: Value) -> Any:
 
 
 def lgamma(x: Value) -> Any:
-    """log |gamma(x)|, on floats: infinite at 0, -1, -2, ... and at both infinities.
+    """Compute log |gamma(x)|. Infinite at 0, -1, -2, ... and at both infinities.
 
     x: floats [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -215,7 +218,7 @@ def lgamma(x: Value) -> Any:
 
 
 def digamma(x: Value) -> Any:
-    """The derivative of lgamma, on floats: NaN at 0, -1, -2, ...
+    """Compute the derivative of lgamma. NaN at 0, -1, -2, ...
 
     x: floats [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -226,9 +229,9 @@ def digamma(x: Value) -> Any:
 
 
 def polygamma(m: int, x: Value) -> Any:
-    """The m-th derivative of digamma, m being a Python integer.
+    """Compute the m-th derivative of digamma, m a Python integer.
 
-    At 0, -1, -2, ... infinite for odd orders, NaN for even ones.
+    At 0, -1, -2, ... it is infinite for odd orders and NaN for even ones.
 
     >>> polygamma(1, tnp.asarray([1.0, 0.5]))
     Array([1.64493407, 4.9348022 ], f64)

@@ -1,6 +1,6 @@
-"""Values with other derivatives than their own: `stop_gradient`, and `live`, which dead lanes of a batch lack.
+"""Values whose derivatives are cut: `stop_gradient`, and `live` for dead lanes of a batch.
 
-`masked` is what becomes of the tangents and cotangents of `live`.
+`masked` appears as tangents and cotangents of `live`.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ stop_gradient_p = Primitive(
 
 
 def stop_gradient(x: Any) -> Any:
-    """The values of a tree, held constant by grad and jvp.
+    """Return the values of a tree, held constant by grad and jvp.
 
-    x: a tree of arrays of any shapes. Returns the same tree, shapes and dtypes. Raises ArgumentError for what is no
+    x: a tree of arrays of any shapes. Returns the same tree, shapes and dtypes. Raises ArgumentError if a leaf is no
     array.
 
     >>> tracer.grad(lambda x: x * tracer.lax.stop_gradient(x))(3.0)
@@ -50,7 +50,7 @@ def _stopped(leaf: Any) -> Array:
 
 
 def _lanes_batch(ctx: Any, xs: Sequence[Any], axes: Sequence[int | None]) -> Batched:
-    """One more axis of lanes."""
+    """Add one more axis of lanes at the front."""
     return [bind(ctx.primitive, *(ctx.to_front(x, axis) for x, axis in zip(xs, axes, strict=True)))], [0]
 
 
@@ -71,7 +71,7 @@ masked_p = Primitive(
 
 
 def masked(mask: Any, x: Any) -> Any:
-    """x [*lanes, ...] in the lanes that the mask [*lanes] names, else zero. Loops keep the mask, not its broadcast."""
+    """Return x [*lanes, ...] where the mask [*lanes] holds, else zero. Loops keep the mask, not its broadcast."""
     return bind(masked_p, mask, x)
 
 
@@ -88,16 +88,19 @@ live_p = Primitive(
 
 
 def live(mask: Any, x: Any) -> Any:
-    """The value x [*lanes, ...], of which only the lanes that the mask [*lanes] names have a derivative.
+    """Return x [*lanes, ...], with a derivative only in the lanes that the mask [*lanes] names.
 
-    What runs for all lanes of a batch although some are done, or took another branch, may have infinite slopes there.
-    Their cotangents are zero, and zero times infinity is NaN: here it ends.
+    A batch also computes dead lanes, which are done or took another branch. Slopes may be infinite there, and the zero
+    cotangent times infinity is NaN. `live` drops it.
     """
     return bind(live_p, mask, x) if isinstance(x.type, ArrayType) and is_differentiable(x.type) else x
 
 
 def shared_scalars(xs: Sequence[Any], batched: Sequence[bool]) -> tuple[bool, ...]:
-    """Which operands all lanes share and are worth a copy for each, so that dead lanes drop out of their gradients."""
+    """Return which operands are scalars that all lanes share, and that deserve a copy per lane.
+
+    With copies, dead lanes drop out of the gradients.
+    """
     return tuple(
         isinstance(x, Array) and isinstance(x.type, ArrayType) and not on and not x.shape and is_differentiable(x.type)
         for x, on in zip(xs, batched, strict=True)

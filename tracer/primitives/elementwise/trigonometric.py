@@ -1,4 +1,4 @@
-"""Circular functions and their inverses at every element: sin, cos, tan, asin, acos, atan, atan2."""
+"""Elementwise circular functions and their inverses: sin, cos, tan, asin, acos, atan, atan2."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ tan_p = Primitive(
 
 
 def _asin_slope(x: Operand) -> Any:
-    """1 / sqrt(1 - x^2); factored, it neither cancels near 1 nor leaves the branch of a complex x.
+    """Compute 1 / sqrt(1 - x^2). Factored, it neither cancels near 1 nor leaves the branch of a complex x.
 
-    Reals are differentiated as 1 - x^2, in which no zero meets the infinite slope at 1.
+    Real x is differentiated as 1 - x^2, so that no zero meets the infinite slope at 1.
     """
     factored = mul(sub(1, x), add(1, x))
     if is_complex(x):
@@ -72,7 +72,7 @@ atan_p = Primitive(
 
 
 def _over_square(x: Operand, r: Operand) -> Any:
-    """x / r^2, where r^2 may overflow."""
+    """Compute x / r^2 where r^2 may overflow."""
     return div(div(x, r), r)
 
 
@@ -88,7 +88,7 @@ atan2_p = Primitive(
 
 
 def sin(x: Value) -> Any:
-    """The sine of x in radians.
+    """Compute the sine of x, in radians.
 
     x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -99,7 +99,7 @@ def sin(x: Value) -> Any:
 
 
 def cos(x: Value) -> Any:
-    """The cosine of x in radians.
+    """Compute the cosine of x, in radians.
 
     x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -110,7 +110,7 @@ def cos(x: Value) -> Any:
 
 
 def tan(x: Value) -> Any:
-    """The tangent of x in radians.
+    """Compute the tangent of x, in radians.
 
     x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -121,7 +121,7 @@ def tan(x: Value) -> Any:
 
 
 def asin(x: Value) -> Any:
-    """The angle in [-pi/2, pi/2] whose sine is x, on floats (NaN outside [-1, 1]) and complex numbers.
+    """Compute the angle in [-pi/2, pi/2] whose sine is x. NaN for floats outside [-1, 1].
 
     x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -132,7 +132,7 @@ def asin(x: Value) -> Any:
 
 
 def acos(x: Value) -> Any:
-    """The angle in [0, pi] whose cosine is x, on floats (NaN outside [-1, 1]) and complex numbers.
+    """Compute the angle in [0, pi] whose cosine is x. NaN for floats outside [-1, 1].
 
     x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -143,7 +143,7 @@ def acos(x: Value) -> Any:
 
 
 def atan(x: Value) -> Any:
-    """The angle in [-pi/2, pi/2] whose tangent is x.
+    """Compute the angle in [-pi/2, pi/2] whose tangent is x.
 
     x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
@@ -154,10 +154,10 @@ def atan(x: Value) -> Any:
 
 
 def atan2(x: Value, y: Value) -> Any:
-    """The angle in [-pi, pi] of the point with ordinate `x` and abscissa `y`.
+    """Compute the angle in [-pi, pi] of the point with ordinate `x` and abscissa `y`.
 
-    x, y: floats [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s]. Raises
-    DTypeError for other dtypes and for two, ShapeError for two shapes.
+    x, y: floats [*s] of one dtype, or one a Python scalar or an array []. Returns the same dtype, [*s]. Raises
+    DTypeError for other dtypes or if they differ, ShapeError if the shapes differ.
 
     >>> atan2(tnp.asarray([1.0, -0.0]), tnp.asarray([1.0, -1.0]))
     Array([ 0.78539816, -3.14159265], f64)

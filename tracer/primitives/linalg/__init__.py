@@ -1,1 +1,1 @@
-"""Products, convolutions, factorisations, triangular and general solves."""
+"""Matrix products, convolutions, factorisations, triangular and general solves."""

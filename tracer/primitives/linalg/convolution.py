@@ -1,48 +1,47 @@
-"""Convolution in any number of spatial dimensions, in one layout; `convolution_layouts` holds the others.
+"""Convolution in any number of spatial dimensions, in one layout. `convolution_layouts` has the others.
 
     lhs [N, C, *spatial]   rhs [O, I, *window]   result [N, O, *positions]
 
     result[n, o, p] = sum over i, w of  lhs'[n, i, p * stride + w * rhs_dilation] * rhs[o, i, w]
 
-where lhs' is lhs with lhs_dilation - 1 zeros between its elements, then padded (cropped where padding is negative).
-With feature groups, C = groups * I, and the outputs of a group, O / groups of them, see the inputs of that group alone.
-With batch groups, N = groups * N', the result is [N', O, ...], and outputs of a group see the batches of that group.
-The sums are those of `dot_general`: float32 for the short floats, rounded once.
+lhs' is lhs with lhs_dilation - 1 zeros between its elements, then padded (cropped for negative padding). With feature
+groups, C = groups * I, and each group of O / groups outputs sees the inputs of its group alone. With batch groups, N =
+groups * N', the result is [N', O, ...], and outputs of a group see the batches of that group. Sums are those of
+`dot_general`: float32 for the short floats, rounded once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tracer.errors import DTypeError, ShapeError, message
+from tracer.errors import ShapeError, message
 from tracer.ir import shape as shapes
 from tracer.ir.dtypes import DType
 from tracer.ir.primitive import Composite, Eager, Primitive
 from tracer.ir.types import ArrayType, Shape, Type, array_type
-from tracer.primitives.arrays.slice_pad_concatenate import pad, slice_in_dim
-from tracer.primitives.arrays.sliding_windows import dilated, positions, sliding_windows
-from tracer.primitives.base.rules import check_kinds, is_linear, one_linear, quiet
-from tracer.primitives.base.shapes import moveaxis, reshape, rev, transpose
+from tracer.primitives.arrays.slice_pad_concatenate import pad, pad_p, slice_in_dim
+from tracer.primitives.arrays.sliding_windows import (
+    Padding,
+    dilated,
+    padded,
+    padded_sizes,
+    padding_config,
+    positions,
+    sliding_windows,
+)
+from tracer.primitives.base.rules import check_kinds, check_same_dtype, is_linear, one_linear, quiet
+from tracer.primitives.base.shapes import Batched, moveaxis, reshape, rev, transpose
 from tracer.primitives.linalg.convolution_strategy import has_nest
 from tracer.primitives.linalg.dot_general import contract, cotangent_operands, dot_general_p, products_jvp
 from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.trace.trace import Operand, as_literal, bind
 
-Padding = tuple[tuple[int, int], ...]
-Batched = tuple[list[Any], list[int | None]]
-
-# Sizes
-
-
-def padded_sizes(sizes: Sequence[int], padding: Padding, lhs_dilation: Sequence[int]) -> Shape:
-    """The spatial sizes of lhs, dilated and padded."""
-    rows = zip(sizes, padding, lhs_dilation, strict=True)
-    return tuple(max(0, dilated(n, d) + lo + hi) for n, (lo, hi), d in rows)
+_pad: Any = pad_p.reference
 
 
 def _infer(
@@ -52,14 +51,7 @@ def _infer(
     check_kinds("conv", (lhs, rhs), "bifc")
     assert isinstance(lhs, ArrayType)
     assert isinstance(rhs, ArrayType)
-    if lhs.dtype != rhs.dtype:
-        raise DTypeError(
-            message(
-                f"conv{here()}: operands must have equal dtypes",
-                f"got {lhs} and {rhs}",
-                help="cast one operand with .astype(...)",
-            )
-        )
+    check_same_dtype("conv", (lhs, rhs))
     batch, features = lhs.shape[:2]
     out_features, in_features = rhs.shape[:2]
     if features != in_features * feature_groups:
@@ -92,9 +84,9 @@ def _infer(
 
 
 def _contraction(rank: int, batch_groups: int) -> tuple[Any, Shape]:
-    """How windows and rhs, with their groups split off, contract; and the order of the result's axes.
+    """Return the dimension numbers that contract windows with rhs by groups, and the order of the result's axes.
 
-    The dot gives [groups, N', *positions, O / groups], to be put in the order [N', groups, O / groups, *positions].
+    The dot gives [groups, N', *positions, O / groups], to be reordered to [N', groups, O / groups, *positions].
     """
     group_axis = 0 if batch_groups > 1 else 1
     contracted = (2, *range(3 + rank, 3 + 2 * rank)), tuple(range(2, 3 + rank))
@@ -102,7 +94,10 @@ def _contraction(rank: int, batch_groups: int) -> tuple[Any, Shape]:
 
 
 def _grouped_shapes(lhs: Shape, rhs: Shape, outs: Shape, feature_groups: int, batch_groups: int) -> tuple[Shape, Shape]:
-    """Windows are [batch groups, N', I, ...] or [N, feature groups, I, ...], and rhs [groups, O / groups, I, ...]."""
+    """Return the shapes of windows and rhs with the groups split off.
+
+    Windows are [batch groups, N', I, ...] or [N, feature groups, I, ...], rhs is [groups, O / groups, I, ...].
+    """
     groups, inner = feature_groups * batch_groups, (rhs[1], *outs, *rhs[2:])
     windows = (groups, lhs[0] // groups, *inner) if batch_groups > 1 else (lhs[0], groups, *inner)
     return windows, (groups, rhs[0] // groups, *rhs[1:])
@@ -113,7 +108,8 @@ def _reference(
     feature_groups: int, batch_groups: int, precision: str | None, preferred_element_type: DType,
 ) -> Any:  # fmt: skip
     rank, window = len(strides), rhs.shape[2:]
-    cropped = _padded(lhs, padding, lhs_dilation)
+    config = padding_config(lhs.shape, ((0, 0), (0, 0), *padding), (1, 1, *lhs_dilation))
+    cropped = _pad(lhs, np.zeros((), lhs.dtype), padding_config=config)
     outs = positions(cropped.shape[2:], window, strides, rhs_dilation)
     steps = cropped.strides[2:]
     windows = np.lib.stride_tricks.as_strided(
@@ -130,25 +126,14 @@ def _reference(
     return result.transpose(order).reshape(lhs.shape[0] // batch_groups, rhs.shape[0], *outs)
 
 
-def _padded(x: Any, padding: Padding, lhs_dilation: Shape) -> Any:
-    """Zeros between the elements of the spatial axes, then at their ends; cropped where the padding is negative."""
-    spread = np.zeros((*x.shape[:2], *map(dilated, x.shape[2:], lhs_dilation)), x.dtype)
-    every: list[Any] = [np.s_[::d] for d in lhs_dilation]
-    spread[(..., *every)] = x
-    grown = np.pad(spread, [(0, 0), (0, 0), *((max(low, 0), max(high, 0)) for low, high in padding)])
-    rows = zip(padding, grown.shape[2:], strict=True)
-    kept: list[Any] = [np.s_[max(-low, 0) : max(n - max(-high, 0), 0)] for (low, high), n in rows]
-    return grown[(..., *kept)]
-
-
 def _expand(
     lhs: Any, rhs: Any, *, strides: Shape, padding: Padding, lhs_dilation: Shape, rhs_dilation: Shape,
     feature_groups: int, batch_groups: int, precision: str | None, preferred_element_type: DType,
 ) -> Any:  # fmt: skip
-    """Windows as a matrix, by rhs: the axis that is longer, positions or window, innermost in memory.
+    """Expand to a product of rhs with the matrix of windows, unless phases or a loop nest do better.
 
-    Where lhs is spread, its phases are convolved in place of zeros, if that can be; where it has a nest of its own once
-    it is spread, that is all that happens.
+    A dilated lhs is convolved phase by phase, without its zeros, if possible. A padded lhs that has a loop nest of its
+    own is left to it.
     """
     rank, groups = len(strides), feature_groups * batch_groups
     spatial, window = tuple(range(2, 2 + rank)), rhs.type.shape[2:]
@@ -162,11 +147,20 @@ def _expand(
         before = tuple((dilated(w, r) - 1 - low, 0) for w, r, (low, _) in rows)
         exchanged = {**given, "strides": lhs_dilation, "lhs_dilation": strides, "padding": before}
         return _in_phases(lhs, sizes, rev(rhs, spatial), exchanged)
-    padded = padded_operand(lhs, padding, lhs_dilation)
+    x = padded_operand(lhs, padding, lhs_dilation)
     alone = {**given, "strides": strides, "padding": ((0, 0),) * rank, "lhs_dilation": (1,) * rank}
-    if has_nest(padded.type, rhs.type, **alone):
-        return conv(padded, rhs, **alone)
-    windows = sliding_windows(padded, spatial, window, strides, rhs_dilation)
+    if has_nest(x.type, rhs.type, **alone):
+        return conv(x, rhs, **alone)
+    windows = sliding_windows(x, spatial, window, strides, rhs_dilation)
+    return _contract_windows(windows, rhs, groups, batch_groups, precision, preferred_element_type)
+
+
+def _contract_windows(
+    windows: Any, rhs: Any, groups: int, batch_groups: int, precision: str | None, dtype: DType
+) -> Any:
+    """Contract windows [N, C, *positions, *window] with rhs, the longer of the two last axes innermost in memory."""
+    window = rhs.type.shape[2:]
+    rank = len(window)
     batch, features, *outs = windows.shape[: 2 + rank]
     split = (groups, batch // groups, features) if batch_groups > 1 else (batch, groups, features // groups)
     lead = (0, 2, 1) if batch_groups > 1 else (1, 2, 0)  # where groups, features and batch are then
@@ -181,26 +175,22 @@ def _expand(
     else:
         patches = reshape(transpose(windows, (lead[0], *places, *within)), (groups, columns, inner))
         contracted = ((2,), (2,))
-    result = contract(weights, patches, (contracted, ((0,), (0,))), precision, preferred_element_type)
+    result = contract(weights, patches, (contracted, ((0,), (0,))), precision, dtype)
     result = reshape(result, (rhs.type.shape[0], batch // batch_groups, *outs))
     return moveaxis(result, 0, 1)
 
 
 def padded_operand(lhs: Any, padding: Padding, lhs_dilation: Shape) -> Any:
-    """The first operand as its windows see it."""
-    config = [(0, 0, 0)] * 2
-    for n, (low, high), d in zip(lhs.type.shape[2:], padding, lhs_dilation, strict=True):
-        emptied = dilated(n, d) + low + high < 0  # more is cropped than there is
-        config.append((-dilated(n, d), 0, d - 1) if emptied else (low, high, d - 1))
-    dtype = lhs.type.dtype
-    return lhs if not any(map(any, config)) else pad(lhs, as_literal(dtype.type(0), dtype), config)
+    """Dilate and pad the first operand for its windows."""
+    zero = as_literal(lhs.type.dtype.type(0), lhs.type.dtype)
+    return padded(lhs, zero, ((0, 0), (0, 0), *padding), (1, 1, *lhs_dilation))
 
 
 # Derivatives: both transposes are convolutions
 
 
 def _lhs_cotangent(ct: Any, lhs: Any, rhs: Any, params: dict[str, Any]) -> Any:
-    """The cotangent convolved with the reversed window whose in and out features changed."""
+    """Convolve the cotangent with the reversed window, its in and out features exchanged."""
     groups = params["feature_groups"] * params["batch_groups"]
     ct, rhs = cotangent_operands(ct, rhs)
     out_features, in_features, *window = rhs.type.shape
@@ -219,7 +209,7 @@ def _lhs_cotangent(ct: Any, lhs: Any, rhs: Any, params: dict[str, Any]) -> Any:
 
 
 def _spread_cotangent(ct: Any, lhs: Any, weights: Any, params: dict[str, Any]) -> Any:
-    """The cotangent spread by the strides, zeros between."""
+    """Convolve the cotangent, spread by the strides with zeros between."""
     groups, rank = params["feature_groups"] * params["batch_groups"], len(params["strides"])
     window = weights.shape[2:]
     padding = []
@@ -237,67 +227,76 @@ def _spread_cotangent(ct: Any, lhs: Any, weights: Any, params: dict[str, Any]) -
 
 
 def _has_phases(spread: Shape, steps: Shape, rhs_dilation: Shape) -> bool:
-    """Whether an operand that is spread can be convolved phase by phase: no step along the axes where it is."""
+    """Return whether a dilated operand can be convolved phase by phase: no stride along its dilated axes."""
     rows = zip(spread, steps, rhs_dilation, strict=True)
     return any(d > 1 for d in spread) and all(d == 1 or (s, r) == (1, 1) for d, s, r in rows)
 
 
 def _in_phases(ct: Any, sizes: Shape, weights: Any, params: dict[str, Any]) -> Any:
-    """Each residue of the places modulo the strides on its own, as features: no zero is multiplied.
+    """Convolve each residue of the positions modulo the strides on its own, as features. No zero is multiplied.
 
-    With j + p = q s + r, the cotangent at j of what has `sizes` is the sum over t of ct[q - t] window[t s + r].
+    With j + p = q s + r, the cotangent at j of an operand of `sizes` is the sum over t of ct[q - t] window[t s + r].
     """
-    rank, features = len(params["strides"]), weights.shape[0]
-    phases: list[int] = []
-    padding: list[tuple[int, int]] = []
-    starts: list[int] = []
-    for axis, (stride, (low, _)) in enumerate(zip(params["strides"], params["padding"], strict=True)):
-        n, size, width = sizes[axis], ct.type.shape[2 + axis], weights.type.shape[2 + axis]
-        if stride == 1:
-            dilation = params["rhs_dilation"][axis]
-            before = dilated(width, dilation) - low - 1
-            whole = dilated(n, params["lhs_dilation"][axis])
-            padding.append((before, whole + dilated(width, dilation) - 1 - size - before))
-            phases.append(1)
-            starts.append(0)
-            continue
-        first, last = low // stride, (low + n - 1) // stride
-        phase = min(stride, width)  # the other residues get nothing
-        terms = -(-width // phase)
-        padding.append((terms - 1 - first, last + 1 - size))
-        phases.append(phase)
-        starts.append(low - first * stride)
-        weights = pad(weights, 0, _at_end(weights.ndim, 2 + axis, terms * phase - width))
+    rank, features, strides = len(params["strides"]), weights.shape[0], params["strides"]
+    plan = [_phase(axis, ct, sizes, weights, params) for axis in range(rank)]
+    phases, starts = [p.residues for p in plan], [p.start for p in plan]
+    for axis, phase in enumerate(plan):
+        weights = pad(weights, 0, _at_end(weights.ndim, 2 + axis, phase.missing)) if phase.missing else weights
     split = [part for w, r in zip(weights.shape[2:], phases, strict=True) for part in (w // r, r)]
     weights = reshape(weights, (*weights.shape[:2], *split))
-    order = (0, *range(3, 3 + 2 * rank, 2), 1, *range(2, 2 + 2 * rank, 2))
-    weights = transpose(weights, order)
+    weights = transpose(weights, (0, *range(3, 3 + 2 * rank, 2), 1, *range(2, 2 + 2 * rank, 2)))
     weights = reshape(weights, (features * prod(phases), *weights.shape[1 + rank :]))
     result = conv(
-        ct, rev(weights, tuple(range(2, 2 + rank))), strides=params["lhs_dilation"], padding=tuple(padding),
-        lhs_dilation=(1,) * rank, rhs_dilation=params["rhs_dilation"],
+        ct, rev(weights, tuple(range(2, 2 + rank))), strides=params["lhs_dilation"],
+        padding=tuple(p.padding for p in plan), lhs_dilation=(1,) * rank, rhs_dilation=params["rhs_dilation"],
         feature_groups=params["feature_groups"] * params["batch_groups"],
         precision=params["precision"], preferred_element_type=params["preferred_element_type"],
     )  # fmt: skip
     places = result.shape[2:]
     result = reshape(result, (result.shape[0], features, *phases, *places))
     result = transpose(result, (0, 1, *(a for axis in range(rank) for a in (2 + rank + axis, 2 + axis))))
-    strides = params["strides"]
-    for axis, (stride, phase) in enumerate(zip(strides, phases, strict=True)):
-        result = pad(result, 0, _at_end(result.ndim, 3 + 2 * axis, stride - phase)) if phase < stride else result
+    for axis, (stride, r) in enumerate(zip(strides, phases, strict=True)):
+        result = pad(result, 0, _at_end(result.ndim, 3 + 2 * axis, stride - r)) if r < stride else result
     result = reshape(result, (result.shape[0], features, *(n * s for n, s in zip(places, strides, strict=True))))
     for axis, start in enumerate(starts):
         result = slice_in_dim(result, start, start + sizes[axis], axis=2 + axis)
     return result
 
 
+class _Phase(NamedTuple):
+    """Plan of one axis of a convolution by phases.
+
+    residues: how many residues get a term. start: of the result, among the phases. padding: of the cotangent. missing:
+    elements that the window lacks to fill the last term of every phase.
+    """
+
+    residues: int
+    start: int
+    padding: tuple[int, int]
+    missing: int
+
+
+def _phase(axis: int, ct: Any, sizes: Shape, weights: Any, params: dict[str, Any]) -> _Phase:
+    stride, (low, _) = params["strides"][axis], params["padding"][axis]
+    n, size, width = sizes[axis], ct.type.shape[2 + axis], weights.type.shape[2 + axis]
+    if stride == 1:
+        extent = dilated(width, params["rhs_dilation"][axis])
+        before = extent - low - 1
+        whole = dilated(n, params["lhs_dilation"][axis])
+        return _Phase(1, 0, (before, whole + extent - 1 - size - before), 0)
+    first, last = low // stride, (low + n - 1) // stride
+    count = min(stride, width)  # the other residues get nothing
+    terms = -(-width // count)
+    return _Phase(count, low - first * stride, (terms - 1 - first, last + 1 - size), terms * count - width)
+
+
 def _at_end(rank: int, axis: int, count: int) -> list[tuple[int, int, int]]:
-    """Padding of one axis, behind its elements."""
+    """Return the padding of one axis, behind its elements."""
     return [(0, count if a == axis else 0, 0) for a in range(rank)]
 
 
 def _rhs_cotangent(ct: Any, lhs: Any, rhs: Any, params: dict[str, Any]) -> Any:
-    """lhs convolved with the cotangent as the window; batch and features change places on both sides."""
+    """Convolve lhs with the cotangent as the window. Batch and features are exchanged on both sides."""
     ct, lhs = cotangent_operands(ct, lhs)
     padding = []
     for axis, (before, _) in enumerate(params["padding"]):
@@ -326,7 +325,7 @@ def _transpose(ctx: Any, cts: Any, xs: Any, **params: Any) -> list[Any]:
 
 
 def _fold(x: Any, axis: int, groups: int = 1) -> Any:
-    """Merge the leading batch axis into an axis (counted without it), inside its `groups` and before the rest."""
+    """Merge the leading batch axis into an axis (counted without it), inside its `groups`."""
     size, *sizes = x.type.shape
     split = (*sizes[:axis], groups, sizes[axis] // groups, *sizes[axis + 1 :])
     x = moveaxis(reshape(x, (size, *split)), 0, axis + 1)
@@ -364,7 +363,7 @@ def conv(
     lhs: Operand, rhs: Operand, *, strides: Shape, padding: Padding, lhs_dilation: Shape, rhs_dilation: Shape,
     feature_groups: int = 1, batch_groups: int = 1, precision: str | None = None, preferred_element_type: DType,
 ) -> Array:  # fmt: skip
-    """The primitive, in its own layout: see the module's docstring. Every argument is explicit."""
+    """Bind the primitive in its own layout. See the module's docstring."""
     return bind(
         conv_p, lhs, rhs, strides=strides, padding=padding, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation,
         feature_groups=feature_groups, batch_groups=batch_groups, precision=precision,

@@ -1,4 +1,4 @@
-"""Convolution as lax spells it: any order of axes, padding by name, and the functions that shorten it."""
+"""Convolution as lax spells it: any order of axes, padding by name, and shorter functions."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.ir import shape as shapes
 from tracer.ir.dtypes import DType
-from tracer.primitives.arrays.sliding_windows import dilated
+from tracer.primitives.arrays.sliding_windows import Padding, dilated
 from tracer.primitives.base.rules import Value, coerce, kind_of
 from tracer.primitives.base.shapes import rev, transpose
 from tracer.primitives.elementwise.conversion import dtype_named, dtype_of
-from tracer.primitives.linalg.convolution import Padding, conv_p
+from tracer.primitives.linalg.convolution import conv_p
 from tracer.primitives.linalg.dot_general import canonical_precision
 from tracer.trace.array import Array
 from tracer.trace.integers import integer, integers, pairs
@@ -23,7 +23,7 @@ from tracer.trace.trace import Operand, bind
 
 
 class ConvDimensionNumbers(NamedTuple):
-    """Which axis is which; spatial axes are in the order of the window's.
+    """Roles of the axes of a convolution. Spatial axes are in the order of the window's.
 
     lhs_spec, out_spec: (batch, features, spatial...). rhs_spec: (out features, in features, window...).
 
@@ -42,10 +42,11 @@ _EXAMPLE = "as in ('NHWC', 'HWIO', 'NHWC'), or None for ('NCHW', 'OIHW', 'NCHW')
 def conv_dimension_numbers(
     lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any
 ) -> ConvDimensionNumbers:
-    """`dimension_numbers` as axes: None, three strings such as ("NHWC", "HWIO", "NHWC"), or a ConvDimensionNumbers.
+    """Return `dimension_numbers` as axes. It is None, three strings, or a ConvDimensionNumbers.
 
-    lhs_shape, rhs_shape: [batch, features, *spatial] and [out, in, *window] in that order. Returns the axes of both
-    and of the result. Raises ArgumentError for letters that do not fit.
+    lhs_shape, rhs_shape: [batch, features, *spatial] and [out, in, *window] in the order of the strings, such as
+    ("NHWC", "HWIO", "NHWC"). Returns the axes of both and of the result. Raises ShapeError if the ranks differ,
+    ArgumentError for letters that do not fit.
 
     >>> conv_dimension_numbers((8, 28, 28, 3), (3, 3, 3, 16), ("NHWC", "HWIO", "NHWC")).lhs_spec
     (0, 3, 1, 2)
@@ -58,23 +59,29 @@ def conv_dimension_numbers(
             message(
                 f"conv{here()}: operands need the same number of axes, at least two",
                 f"got {shapes.show(lhs_shape)} and {shapes.show(rhs_shape)}",
-                help="one axis for batches, one for features, and the spatial ones; add those that lack",
+                help="one axis for batches, one for features, and the spatial ones; add the missing ones",
             )
         )
     if dimension_numbers is None:
         axes = tuple(range(rank))
         return ConvDimensionNumbers(axes, axes, axes)
+    return _numbers_of_strings(dimension_numbers, rank)
+
+
+def _numbers_of_strings(dimension_numbers: Any, rank: int) -> ConvDimensionNumbers:
     specs = tuple(dimension_numbers) if isinstance(dimension_numbers, tuple | list) else ()
     if len(specs) != 3 or not all(isinstance(spec, str) for spec in specs):
         raise ArgumentError(
-            message(f"conv{here()}: dimension_numbers are three strings", f"got {dimension_numbers!r}", help=_EXAMPLE)
+            message(
+                f"conv{here()}: dimension_numbers must be three strings", f"got {dimension_numbers!r}", help=_EXAMPLE
+            )
         )
     window = [c for c in specs[1] if c not in "OI"]
     for spec, letters in zip(specs, ("NC", "OI", "NC"), strict=True):
         if len(spec) != rank or sorted(spec) != sorted([*letters, *window]):
             raise ArgumentError(
                 message(
-                    f"conv{here()}: dimension_numbers name every axis once",
+                    f"conv{here()}: dimension_numbers must name every axis once",
                     f"got {spec!r} among {specs} for operands of {rank} axes",
                     help=_EXAMPLE,
                 )
@@ -89,10 +96,11 @@ def conv_dimension_numbers(
 def padtype_to_pads(
     in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int], padding: str
 ) -> Padding:
-    """Padding by name: "VALID" (none), "SAME" (positions = size / stride, rounded up), "SAME_LOWER" (more in front).
+    """Return the padding that a name stands for.
 
-    in_shape, window_shape, window_strides: one integer an axis; padding: such a name, in either case. Returns a
-    pair (before, after) for each. Raises ArgumentError for another name.
+    "VALID" is zero, "SAME" gives ceil(size / stride) positions, "SAME_LOWER" pads more in front. in_shape,
+    window_shape, window_strides: an integer per axis; padding: a name, in either case. Returns a pair (before, after)
+    per axis. Raises ArgumentError for another name.
 
     >>> padtype_to_pads((28,), (5,), (2,), "SAME")
     ((1, 2),)
@@ -117,7 +125,7 @@ def padtype_to_pads(
 
 
 def _per_axis(name: str, values: Sequence[int] | None, rank: int) -> tuple[int, ...]:
-    """One positive integer for every spatial axis; ones by default."""
+    """Return one positive integer for every spatial axis; ones by default."""
     result = (1,) * rank if values is None else integers("conv", name, values)
     if len(result) != rank or min(result, default=1) < 1:
         raise ArgumentError(
@@ -151,15 +159,15 @@ def conv_general_dilated(
     dimension_numbers: Any = None, feature_group_count: int = 1, batch_group_count: int = 1,
     precision: object = None, preferred_element_type: Any = None,
 ) -> Array:  # fmt: skip
-    """Convolution (without reversing the window) with strides, padding, dilation and groups.
+    """Convolve with strides, padding, dilation and groups. The window is not reversed.
 
     lhs: [batch, features, *spatial], rhs: [out features, in features, *window], in the order that `dimension_numbers`
-    give; window_strides, lhs_dilation, rhs_dilation: one integer a spatial axis; padding: (before, after) for each,
-    negative to crop, or "SAME", "SAME_LOWER", "VALID"; feature_group_count: into how many parts features and out
-    features are cut, of which each sees its own; batch_group_count: the same of the batch and the out features. Returns
-    [batch / batch_group_count, out features, *positions], of the operands' dtype or the preferred one; bool is `or` of
-    `and`. Raises DTypeError where the dtypes differ or the preferred one does not fit, ShapeError where features or
-    groups do not fit, ArgumentError for settings of the wrong length.
+    give; window_strides, lhs_dilation, rhs_dilation: an integer per spatial axis; padding: (before, after) per axis,
+    negative to crop, or "SAME", "SAME_LOWER", "VALID"; feature_group_count: number of groups of features, each with its
+    own out features; batch_group_count: likewise for the batch. Returns [batch / batch_group_count, out features,
+    *positions], of the operands' dtype or the preferred one; bool is `or` of `and`. Raises DTypeError if the dtypes
+    differ or the preferred one does not fit, ShapeError if features or groups do not fit, ArgumentError for settings of
+    the wrong length.
 
     >>> conv_general_dilated(tnp.ones((1, 1, 5)), tnp.ones((1, 1, 3)), (1,), "SAME")
     Array([[[2., 3., 3., 3., 2.]]], f64)
@@ -182,20 +190,7 @@ def conv_general_dilated(
                 help="give pairs, or use lax.conv_transpose",
             )
         )
-    features, batches = (
-        integer("conv", name, count)
-        for name, count in (
-            ("feature_group_count", feature_group_count), ("batch_group_count", batch_group_count)
-        )
-    )  # fmt: skip
-    if features > 1 and batches > 1:
-        raise ArgumentError(
-            message(
-                f"conv{here()}: only one of feature_group_count and batch_group_count may be above 1",
-                f"got {features} and {batches}",
-                help="vmap over one of the groupings",
-            )
-        )
+    features, batches = _group_counts(feature_group_count, batch_group_count)
     window = tuple(map(dilated, y.type.shape[2:], rhs_spread))
     result = bind(
         conv_p, x, y, strides=strides, padding=_pads(padding, x.type.shape[2:], window, strides),
@@ -207,8 +202,22 @@ def conv_general_dilated(
     return placed
 
 
+def _group_counts(feature_group_count: int, batch_group_count: int) -> tuple[int, int]:
+    features = integer("conv", "feature_group_count", feature_group_count)
+    batches = integer("conv", "batch_group_count", batch_group_count)
+    if features > 1 and batches > 1:
+        raise ArgumentError(
+            message(
+                f"conv{here()}: only one of feature_group_count and batch_group_count may be above 1",
+                f"got {features} and {batches}",
+                help="vmap over one of the groupings",
+            )
+        )
+    return features, batches
+
+
 def _preferred(x: Operand, preferred: object) -> DType:
-    """The result's dtype: of the operands' kind (of bools any, of integers a float, too), and no narrower."""
+    """Return the result's dtype: of the operands' kind (any for bool, a float too for integers), and no narrower."""
     own = dtype_of(x)
     if preferred is None:
         return own
@@ -228,7 +237,7 @@ def _preferred(x: Operand, preferred: object) -> DType:
 
 
 def _put(x: Any, axes: Sequence[int]) -> Any:
-    """The axes in another order; the operand itself where they stay."""
+    """Transpose, or return the operand itself if the axes stay."""
     return x if tuple(axes) == tuple(range(len(axes))) else transpose(x, axes)
 
 
@@ -236,10 +245,10 @@ def conv(
     lhs: Value, rhs: Value, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
     precision: object = None, preferred_element_type: Any = None,
 ) -> Array:  # fmt: skip
-    """`conv_general_dilated` of [batch, features, *spatial] and [out, in, *window], without dilation or groups.
+    """Convolve [batch, features, *spatial] with [out, in, *window], without dilation or groups.
 
-    lhs, rhs: numbers of one dtype; window_strides: an integer a spatial axis; padding: as there. Returns [batch,
-    out, *positions]. Raises as `conv_general_dilated`.
+    lhs, rhs: numbers of one dtype; window_strides: an integer per spatial axis; padding: as in `conv_general_dilated`.
+    Returns [batch, out, *positions]. Raises as `conv_general_dilated`.
 
     >>> conv(tnp.ones((1, 1, 5)), tnp.ones((1, 1, 3)), (2,), "VALID")
     Array([[[3., 3.]]], f64)
@@ -254,10 +263,10 @@ def conv_with_general_padding(
     lhs_dilation: Sequence[int] | None, rhs_dilation: Sequence[int] | None,
     precision: object = None, preferred_element_type: Any = None,
 ) -> Array:  # fmt: skip
-    """`conv_general_dilated` of [batch, features, *spatial] and [out, in, *window], without groups.
+    """Convolve [batch, features, *spatial] with [out, in, *window], with dilation, without groups.
 
-    lhs, rhs: numbers of one dtype; window_strides, lhs_dilation, rhs_dilation: an integer a spatial axis; padding:
-    as there. Returns [batch, out, *positions]. Raises as `conv_general_dilated`.
+    lhs, rhs: numbers of one dtype; window_strides, lhs_dilation, rhs_dilation: an integer per spatial axis; padding: as
+    in `conv_general_dilated`. Returns [batch, out, *positions]. Raises as `conv_general_dilated`.
 
     >>> conv_with_general_padding(tnp.ones((1, 1, 5)), tnp.ones((1, 1, 3)), (1,), ((0, 0),), None, (2,))
     Array([[[3.]]], f64)
@@ -276,15 +285,15 @@ def conv_transpose(
     rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None, transpose_kernel: bool = False,
     precision: object = None, preferred_element_type: Any = None, use_consistent_padding: bool = False,
 ) -> Array:  # fmt: skip
-    """Convolution with a fractional stride, 1 / strides: the shape of a convolution's gradient.
+    """Convolve with a fractional stride, 1 / strides: the shape of a convolution's gradient.
 
-    dimension_numbers: by default those with features last, as ("NHWC", "HWIO", "NHWC"). padding: "SAME" and "VALID"
-    give the sizes that a convolution of those strides and padding would start from; pairs pad the dilated lhs, or
-    with `use_consistent_padding`, are those of that convolution. transpose_kernel: reverse the window and exchange
-    its features, so that this is the gradient of that convolution.
+    dimension_numbers: by default with features last, as ("NHWC", "HWIO", "NHWC"). padding: "SAME" and "VALID" give the
+    sizes that a convolution of these strides and padding would start from. Pairs pad the dilated lhs or, with
+    `use_consistent_padding`, are the padding of that convolution. transpose_kernel: reverse the window and exchange its
+    features, which gives the gradient of that convolution.
 
-    lhs: [batch, *spatial, features], rhs: [*window, in, out] by default; strides: an integer a spatial axis. Returns
-    [batch, *positions, out]. Raises as `conv_general_dilated`. rhs_dilation: as there.
+    lhs: [batch, *spatial, features], rhs: [*window, in, out] by default; strides, rhs_dilation: an integer per spatial
+    axis. Returns [batch, *positions, out]. Raises as `conv_general_dilated`.
 
     >>> conv_transpose(tnp.ones((1, 4, 1)), tnp.ones((3, 1, 1)), (2,), "SAME").shape
     (1, 8, 1)
@@ -312,7 +321,7 @@ def conv_transpose(
 
 
 def _transposed_pads(window: int, stride: int, padding: Any) -> tuple[int, int]:
-    """The padding of a dilated lhs, from that of the convolution it transposes."""
+    """Return the padding of a dilated lhs, from the padding of the convolution it transposes."""
     if padding == "SAME":
         total = window + stride - 2
         before = window - 1 if stride > window - 1 else math.ceil(total / 2)

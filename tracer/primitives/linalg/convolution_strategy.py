@@ -1,7 +1,7 @@
-"""Which convolutions have a loop nest of their own, and which are products with a matrix of windows.
+"""Heuristic for convolutions: a loop nest of their own, or a product with the matrix of windows.
 
-A nest runs its lanes along the last axis: of the positions where those are many, or of the window (gradients by a
-window). The part of lhs that it needs lies padded in a small local buffer.
+A nest runs its lanes along the last axis of the positions or, for a long window as in gradients, of the window. It pads
+the part of lhs that it needs in a small local buffer.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from tracer.ir.types import ArrayType, Shape, Type
 from tracer.primitives.arrays.sliding_windows import dilated, positions
 
 LOCAL_BYTES: Final = 3 << 16
-"""Of padded lhs beside each other: a part of a core's second cache, and of a thread's stack."""
-_LEAST_WORK: Final = 1 << 14  # multiplications
-_LEAST_LANES: Final = 8  # positions along the last axis: half a vector of f32
-_MOST_WRITTEN: Final = 16  # of the other last axis, whose terms are written out
+"""Limit of the buffer of padded lhs: part of a core's L2 cache, and of a thread's stack."""
+_MIN_WORK: Final = 1 << 14  # multiplications
+_MIN_LANES: Final = 8  # positions along the last axis: half a vector of f32
+_MAX_UNROLLED: Final = 16  # terms along the other last axis
 
 
 def runs_along_window(outs: Shape, window: Shape) -> bool:
-    """Whether the lanes are elements of the window rather than positions."""
+    """Return whether the lanes are elements of the window rather than positions."""
     return window[-1] > outs[-1]
 
 
 def padded_bytes(dtype: Any, sizes: Shape, planes: int) -> int:
-    """What so many planes of padded lhs take."""
+    """Return the bytes of `planes` planes of padded lhs."""
     return planes * prod(sizes) * int(dtype.itemsize)
 
 
 def extents(outs: Shape, window: Shape, strides: Shape, dilations: Shape) -> Shape:
-    """How much of padded lhs the positions reach, along each axis."""
+    """Return the extent of padded lhs that the positions reach, along each axis."""
     rows = zip(outs, window, strides, dilations, strict=True)
     return tuple((n - 1) * s + dilated(w, d) for n, w, s, d in rows)
 
 
 def has_nest(lhs: Type, rhs: Type, *, padding: Any, **params: Any) -> bool:
-    """Whether a convolution of such operands has a nest of its own."""
+    """Return whether a convolution of these operands has a loop nest of its own."""
     assert isinstance(lhs, ArrayType)
     strides, dilations = params["strides"], params["rhs_dilation"]
     same = lhs.dtype == getattr(rhs, "dtype", None) == params["preferred_element_type"]
@@ -50,14 +50,14 @@ def has_nest(lhs: Type, rhs: Type, *, padding: Any, **params: Any) -> bool:
     outs = positions(padded, window, strides, dilations)
     groups = params["feature_groups"] * params["batch_groups"]
     work = lhs.shape[0] // params["batch_groups"] * prod(outs) * prod(rhs.shape)
-    if 0 in outs or work < _LEAST_WORK or groups > rhs.shape[0]:
+    if 0 in outs or work < _MIN_WORK or groups > rhs.shape[0]:
         return False
     reach = extents(outs, window, strides, dilations)
     if runs_along_window(outs, window):
         if outs[-1] == 1:
-            return False  # every term would be loaded for one sum: a product keeps a tile of them
-        along, written, planes = window[-1], outs[-1], 1
+            return False  # the nest would load every term for one sum; a product keeps a tile of them
+        along, unrolled, planes = window[-1], outs[-1], 1
     else:
-        along, written, planes = outs[-1], window[-1], rhs.shape[1]
+        along, unrolled, planes = outs[-1], window[-1], rhs.shape[1]
         reach = extents((1, *outs[1:]), window, strides, dilations) if len(outs) > 1 else reach
-    return along >= _LEAST_LANES and written <= _MOST_WRITTEN and padded_bytes(lhs.dtype, reach, planes) <= LOCAL_BYTES
+    return along >= _MIN_LANES and unrolled <= _MAX_UNROLLED and padded_bytes(lhs.dtype, reach, planes) <= LOCAL_BYTES

@@ -1,4 +1,4 @@
-"""Contractions: dot_general, of which every matrix product, inner product and einsum is made.
+"""Contractions: dot_general, the primitive of every matrix product, inner product and einsum.
 
     dimension_numbers = ((lhs contracted, rhs contracted), (lhs batch, rhs batch))     tuples of axes
     result axes       = batch axes, then lhs's free axes, then rhs's free axes
@@ -22,6 +22,7 @@ from tracer.ir.types import ArrayType, Type, array_type, tangent_type
 from tracer.primitives.base.rules import (
     Value,
     check_kinds,
+    check_same_dtype,
     coerce,
     is_linear,
     kind_of,
@@ -38,7 +39,7 @@ from tracer.trace.trace import Operand, bind
 
 
 class Precision(Enum):
-    """How exactly a device may compute products of float32. The CPU computes them exactly as the dtype says.
+    """Precision of products of float32 on a device. The CPU always computes in full precision.
 
     >>> Precision("highest")
     <Precision.HIGHEST: 'highest'>
@@ -57,7 +58,10 @@ _PRECISIONS = {
 
 
 def canonical_precision(precision: object, operation: str) -> str | None:
-    """None (the default), "high" or "highest", from whatever lax takes; of a pair, the more exact one."""
+    """Return None (the default), "high" or "highest" for any precision of lax; of a pair, the higher one.
+
+    Raises ArgumentError for an unknown precision.
+    """
     if isinstance(precision, tuple | list):
         parts = [canonical_precision(part, operation) for part in precision]
         return max(parts, key=(None, "high", "highest").index, default=None)
@@ -73,8 +77,10 @@ def canonical_precision(precision: object, operation: str) -> str | None:
 
 
 def accumulation_dtype(operand: DType, result: DType) -> DType:
-    """What products and sums are computed in: of the kind that the operands have, unless that is exact and the
-    result's is not; the wider of the two; float32 for the short floats."""
+    """Return the dtype of products and sums: the wider of the operands' and the result's, f32 for short floats.
+
+    It is of the operands' kind, unless that is exact and the result's is not.
+    """
     if not dtypes.is_inexact(operand):
         wider = kind_of(operand) == kind_of(result) and operand.itemsize >= result.itemsize
         return dtypes.accumulator_dtype(operand if wider else dtypes.real_dtype(result))
@@ -84,7 +90,7 @@ def accumulation_dtype(operand: DType, result: DType) -> DType:
 
 
 def check_preferred(operation: str, operand: DType, preferred: DType) -> DType:
-    """The preferred dtype of a result. DTypeError where it is narrower than operands that are no floats."""
+    """Return the preferred dtype. Raises DTypeError if it is narrower than operands that are no floats."""
     widths = [dtypes.real_dtype(dtype).itemsize - dtypes.is_bool(dtype) for dtype in (preferred, operand)]
     if preferred != operand and not dtypes.is_float(operand) and widths[0] < widths[1]:
         raise DTypeError(
@@ -125,14 +131,7 @@ def _dot_infer(
     check_kinds("dot_general", (lhs, rhs), "bifc")
     assert isinstance(lhs, ArrayType)
     assert isinstance(rhs, ArrayType)
-    if lhs.dtype != rhs.dtype:
-        raise DTypeError(
-            message(
-                f"dot_general{here()}: operands must have equal dtypes",
-                f"got {lhs} and {rhs}",
-                help="cast one operand with .astype(...)",
-            )
-        )
+    check_same_dtype("dot_general", (lhs, rhs))
     _check_axes(lhs, rhs, dimension_numbers)
     (left, right), (left_batch, right_batch) = dimension_numbers
     left_free = free_axes(len(lhs.shape), left, left_batch)
@@ -162,7 +161,7 @@ def _dot_reference(
 
 
 def _dot_prepared(lhs: ArrayType, rhs: ArrayType, *, dimension_numbers: DimensionNumbers, **params: Any) -> Rule | None:
-    """`np.dot`, quicker than `x @ y` and the same to the bit, where operands of real floats lie as it takes them."""
+    """Return `np.dot` for contiguous operands of real floats: faster than `x @ y`, and equal to the bit."""
     plain = lhs.dtype in (dtypes.F32, dtypes.F64) and lhs.dtype == params["preferred_element_type"]
     rank = max(len(lhs.shape), len(rhs.shape))
     if not plain or rank > 2 or dimension_numbers != (((len(lhs.shape) - 1,), (0,)), ((), ())):
@@ -176,12 +175,12 @@ def _dot_prepared(lhs: ArrayType, rhs: ArrayType, *, dimension_numbers: Dimensio
 
 
 def in_dtype(x: Any, dtype: DType) -> Any:
-    """The operand cast to the dtype, where it has another."""
+    """Return the operand, cast if its dtype differs."""
     return x if x.type.dtype == dtype else convert_element_type(x, dtype)
 
 
 def cotangent_operands(ct: Any, other: Any) -> tuple[Any, Any]:
-    """A cotangent and the other operand in one dtype: the wider of theirs."""
+    """Cast a cotangent and the other operand to the wider of their dtypes."""
     promoted = dtypes.promote((ct.type.dtype, False), (other.type.dtype, False))
     assert promoted is not None
     return in_dtype(ct, promoted[0]), in_dtype(other, promoted[0])
@@ -191,7 +190,7 @@ def _operand_cotangent(
     ct: Any, other: Any, type: ArrayType, own: tuple[Axes, Axes], others: tuple[Axes, Axes], ct_other: Axes,
     precision: str | None,
 ) -> Any:  # fmt: skip
-    """The cotangent of one operand. own, others: (contracted, batch) axes; ct_other: the other's free axes in ct."""
+    """Return an operand's cotangent. own, others: (contracted, batch) axes; ct_other: the other's free axes in ct."""
     (contracted, batch), (other_contracted, other_batch) = own, others
     other_free = free_axes(len(other.type.shape), other_contracted, other_batch)
     ct, other = cotangent_operands(ct, operand_of("dot_general", other))
@@ -203,14 +202,14 @@ def _operand_cotangent(
 
 
 def contract(lhs: Any, rhs: Any, dimension_numbers: DimensionNumbers, precision: str | None, dtype: DType) -> Any:
-    """dot_general with parameters that are known to fit, and a result of any dtype."""
+    """Bind dot_general with parameters that are known to fit, and a result of any dtype."""
     return bind(
         dot_general_p, lhs, rhs, dimension_numbers=dimension_numbers, precision=precision, preferred_element_type=dtype
     )
 
 
 def products_jvp(multiply: Callable[..., Any]) -> Rule:
-    """The jvp of a product that is linear in both operands; one in integers is constant between its steps."""
+    """Make the jvp of a product that is linear in both operands. Integer results have zero tangents."""
     tangents = per_operand(
         lambda ctx, dx, x, y, **params: multiply(dx, y, **params),
         lambda ctx, dy, x, y, **params: multiply(x, dy, **params),
@@ -241,7 +240,7 @@ def _dot_transpose(ctx: Any, cts: Any, xs: Any, *, dimension_numbers: Any, preci
 def _dot_batch(
     ctx: Any, xs: Sequence[Operand], axes: Sequence[int | None], *, dimension_numbers: DimensionNumbers, **params: Any
 ) -> tuple[list[Any], list[int | None]]:
-    """Batched on both sides: one more batch axis. On one side: one more free axis, where it lies."""
+    """Add a batch axis if both operands are batched, else a free axis where the batched operand has it."""
     (left, right), (left_batch, right_batch) = dimension_numbers
     (lhs, rhs), (lhs_axis, rhs_axis) = xs, axes
     lhs_free = len(lhs.type.shape) - len(left) - len(left_batch)
@@ -274,7 +273,7 @@ CONTRACTIONS = (dot_general_p,)
 
 
 def contraction_operands(operation: str, lhs: Value, rhs: Value) -> tuple[Operand, Operand, DType]:
-    """The operands and their dtype; operands of different dtypes are promoted."""
+    """Return the operands and their dtype, promoted if their dtypes differ."""
     x, y = coerce(operation, (lhs, rhs))
     check_kinds(operation, (x.type, y.type), "bifc")
     pairs = [(a.type.dtype, a.type.weak) for a in (x, y) if isinstance(a.type, ArrayType)]
@@ -311,7 +310,7 @@ def _canonical_axes(operation: str, lhs: Operand, rhs: Operand, dimension_number
     if len(canonical[0]) != len(canonical[1]) or len(canonical[2]) != len(canonical[3]):
         raise ShapeError(
             message(
-                f"{operation}{here()}: the operands name different numbers of axes",
+                f"{operation}{here()}: the operands must name equally many axes",
                 f"contracted axes {canonical[0]} and {canonical[1]}, batch axes {canonical[2]} and {canonical[3]}",
                 help="dimension_numbers = ((lhs contracted, rhs contracted), (lhs batch, rhs batch))",
             )
@@ -322,13 +321,13 @@ def _canonical_axes(operation: str, lhs: Operand, rhs: Operand, dimension_number
 def dot_general(
     lhs: Value, rhs: Value, dimension_numbers: Any, precision: object = None, preferred_element_type: Any = None
 ) -> Array:
-    """Products summed over the contracted axes, for every index of the batch axes.
+    """Sum products over the contracted axes, for every index of the batch axes.
 
-    lhs: [*s], rhs: [*t]; dimension_numbers: ((lhs contracted, rhs contracted), (lhs batch, rhs batch)), by position.
-    Returns [batch axes, lhs's free axes, rhs's free axes], of the operands' dtype or `preferred_element_type`; sums of
-    floats and complex numbers are made before they are converted to that, those of integers in it. Integers wrap, bool
-    is `or` of `and`; f16 and bf16 accumulate in f32 and round once, bf16's subnormals being zeros to some processors
-    unless `precision` is "highest". Raises ShapeError where paired axes differ, DTypeError where dtypes do not fit.
+    lhs: [*s], rhs: [*t]; dimension_numbers: ((lhs contracted, rhs contracted), (lhs batch, rhs batch)), axes by index.
+    Returns [batch axes, lhs's free axes, rhs's free axes], of the operands' dtype or `preferred_element_type`. Inexact
+    sums are converted to it at the end, integer sums are computed in it. Integers wrap, bool is `or` of `and`. f16 and
+    bf16 accumulate in f32 and round once. Some processors flush subnormals of bf16 to zero unless `precision` is
+    "highest". Raises ShapeError if paired axes differ, DTypeError if dtypes do not fit.
 
     >>> dot_general(tnp.ones((2, 3)), tnp.ones((3, 4)), (((1,), (0,)), ((), ()))).shape
     (2, 4)
@@ -346,10 +345,10 @@ def dot(
     lhs: Value, rhs: Value, *, dimension_numbers: Any = None, precision: object = None,
     preferred_element_type: Any = None,
 ) -> Array:  # fmt: skip
-    """The last axis of `lhs` with the first of `rhs`, both of one or two axes; or `dot_general`.
+    """Multiply vectors and matrices: contract the last axis of `lhs` with the first of `rhs`.
 
-    lhs: [n] or [m, n]; rhs: [n] or [n, k]; dimension_numbers: those of `dot_general`, for other axes. Returns [], [m],
-    [k] or [m, k], of the operands' dtype. Raises as `dot_general`, and ShapeError for more axes.
+    lhs: [n] or [m, n]; rhs: [n] or [n, k]; dimension_numbers: of `dot_general`, for other axes. Returns [], [m], [k] or
+    [m, k], of the operands' dtype. Raises as `dot_general`, and ShapeError for more axes.
 
     >>> float(dot(tnp.asarray([1.0, 2.0]), tnp.asarray([3.0, 4.0])))
     11.0
@@ -370,9 +369,9 @@ def dot(
 
 
 def batch_matmul(lhs: Value, rhs: Value, precision: object = None) -> Array:
-    """Matrix products over equal leading axes: [*b, m, k] with [*b, k, n] gives [*b, m, n].
+    """Multiply matrices over equal leading axes: [*b, m, k] with [*b, k, n] gives [*b, m, n].
 
-    lhs, rhs: arrays of one dtype. Raises ShapeError where sizes differ, DTypeError where dtypes do not fit.
+    lhs, rhs: arrays of one dtype. Raises ShapeError if sizes differ, DTypeError if dtypes do not fit.
 
     >>> batch_matmul(tnp.ones((5, 2, 3)), tnp.ones((5, 3, 4))).shape
     (5, 2, 4)

@@ -1,9 +1,9 @@
 """Factorisations of matrices: cholesky and lu.
 
-    cholesky    A = L L^H        of Hermitian positive definite A, of which the lower triangle is read
-    lu          P A = L U        with the rows chosen for the greatest |Re| + |Im| (LAPACK's choice)
+    cholesky    A = L L^H        for Hermitian positive definite A; only the lower triangle is read
+    lu          P A = L U        with pivots of the largest |Re| + |Im| (LAPACK's choice)
 
-Matrices that are not positive definite have a factor of NaN; singular ones a zero on the diagonal of U.
+A matrix that is not positive definite gets a factor of NaN. A singular matrix gets a zero on the diagonal of U.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from tracer.trace.trace import as_literal, bind, bind_all
 
 
 def _cholesky_reference(x: Any) -> Any:
-    """NumPy's; where it finds a matrix that is not positive definite, each on its own."""
+    """Factor by NumPy; if a matrix of the stack is not positive definite, one by one."""
     try:
         factor = np.linalg.cholesky(x)
     except np.linalg.LinAlgError:
@@ -62,7 +62,7 @@ def _nan(dtype: Any) -> Any:
 
 
 def _cholesky_tangent(ctx: Any, dx: Any, x: Any) -> Any:
-    """dL = L phi(L^-1 dA L^-H), phi halving the diagonal of the lower triangle. Murray 2016, arXiv:1602.07527."""
+    """Return dL = L phi(L^-1 dA L^-H). phi halves the diagonal of the lower triangle. Murray 2016, arXiv:1602.07527."""
     factor = ctx.outputs[0]
     half = halved(dx)
     moved = add(half, adjoint(half))
@@ -78,7 +78,7 @@ cholesky_p: Primitive = Primitive(
 
 
 def cholesky(x: Any) -> Any:
-    """The triangular factor L, zeros above its diagonal, from the lower triangles of matrices."""
+    """Return the triangular factor L, zeros above its diagonal, from the lower triangles of matrices."""
     return bind(cholesky_p, x)
 
 
@@ -105,7 +105,7 @@ def _lu_reference(x: Any) -> tuple[Any, Any, Any]:
 
 
 def _by_columns(x: Any) -> tuple[Any, Any]:
-    """One column after another, of all matrices at once."""
+    """Factor one column after another, all matrices at once."""
     lu, every, (m, n) = x.copy(), np.arange(len(x)), x.shape[1:]
     pivots = np.zeros((len(x), min(m, n)), np.int32)
     for k in range(min(m, n)):
@@ -130,7 +130,7 @@ def _by_lapack(x: Any) -> tuple[Any, Any]:
 
 
 def _lu_jvp(ctx: Any, xs: Any, dxs: Any) -> list[Any]:
-    """dL = L tril(X, -1), dU = triu(X) U with X = L^-1 P dA U^-1, L and U made square by the identity."""
+    """Return dL = L tril(X, -1) and dU = triu(X) U with X = L^-1 P dA U^-1, L and U made square by the identity."""
     (dx,), (lu, pivots, permutation) = dxs, ctx.outputs
     still = [Zero(tangent_type(pivots.type)), Zero(tangent_type(permutation.type))]
     if isinstance(dx, Zero):
@@ -146,7 +146,7 @@ def _lu_jvp(ctx: Any, xs: Any, dxs: Any) -> list[Any]:
 
 
 def _squared(x: Any, n: int) -> Any:
-    """A triangle of fewer rows or columns than n, with those of the identity added."""
+    """Extend a triangle to n rows and columns by rows and columns of the identity."""
     shape, dtype = x.type.shape, x.type.dtype
     rows, columns = n - shape[-2], n - shape[-1]
     if not (rows or columns):
@@ -159,7 +159,7 @@ def _squared(x: Any, n: int) -> Any:
 
 
 def permuted(x: Any, permutation: Any) -> Any:
-    """The rows of matrices in the order of a permutation for each."""
+    """Reorder the rows of matrices, each by its permutation."""
     shape, rank = x.type.shape, len(x.type.shape)
     rows = broadcast_in_dim(permutation, shape, tuple(range(rank - 1)))
     return take_along(x, rows, rank - 2, unique_indices=True)
@@ -173,7 +173,7 @@ lu_p: Primitive = Primitive(
 
 
 def lu(x: Any) -> tuple[Any, Any, Any]:
-    """L below the diagonal and U, the row that each step took, and the permutation that they make."""
+    """Return L (below the diagonal) and U in one array, the pivot row of each step, and the permutation."""
     factors, pivots, permutation = bind_all(lu_p, [x], {})
     return factors, pivots, permutation
 

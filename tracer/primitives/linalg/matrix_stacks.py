@@ -1,4 +1,4 @@
-"""What operations on stacks of matrices share: checks of types, triangles, adjoints, batches in front."""
+"""Operations on stacks of matrices: checks of types, triangles, adjoints, batching."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tracer.primitives.linalg.dot_general import batch_matmul
 from tracer.trace.source import here
 
 SMALL: Final = 16
-"""Rows and columns of matrices that have loops of their own, many matrices side by side; larger ones go to LAPACK."""
+"""Maximum size of matrices with loops of their own, many matrices side by side. Larger ones go to LAPACK."""
 
 LAPACK_DTYPES: Final = (dtypes.F32, dtypes.F64, dtypes.C64, dtypes.C128)
 
@@ -31,7 +31,7 @@ LAPACK_DTYPES: Final = (dtypes.F32, dtypes.F64, dtypes.C64, dtypes.C128)
 
 
 def matrix_type(name: str, type: Type, *, square: bool = True) -> ArrayType:
-    """The type of a stack of matrices. Raises DTypeError but for f32, f64, c64, c128, ShapeError but for matrices."""
+    """Return the type of a stack of matrices. Raises DTypeError unless f32, f64, c64 or c128, ShapeError otherwise."""
     if not isinstance(type, ArrayType) or type.dtype not in LAPACK_DTYPES:
         check_kinds(name, [type], "fc")
         raise DTypeError(
@@ -52,25 +52,13 @@ def matrix_type(name: str, type: Type, *, square: bool = True) -> ArrayType:
     return type
 
 
-def same_dtype(name: str, types: Sequence[Type]) -> None:
-    """Raise DTypeError unless all have one dtype."""
-    if len({type.dtype for type in types if isinstance(type, ArrayType)}) > 1:
-        raise DTypeError(
-            message(
-                f"{name}{here()}: operands must have equal dtypes",
-                f"got {' and '.join(map(str, types))}",
-                help="tracer.numpy's functions promote; here, cast one operand with .astype(...)",
-            )
-        )
-
-
 # Values
 
 
 def triangle(x: Any, *, lower: bool, offset: int = 0, of_ones: bool = False) -> Any:
-    """Matrices with zeros beyond a diagonal: above that at `offset` if `lower`, else below it.
+    """Set elements beyond a diagonal to zero: above the one at `offset` if `lower`, else below it.
 
-    of_ones: with ones on the diagonal in place of what is there.
+    of_ones: set the main diagonal to ones.
     """
     rows, columns = _places(x.type.shape[-2:], offset)
     kept = ge(rows, columns) if lower else ge(columns, rows)
@@ -79,48 +67,48 @@ def triangle(x: Any, *, lower: bool, offset: int = 0, of_ones: bool = False) -> 
 
 
 def halved(x: Any) -> Any:
-    """The lower triangle with half the diagonal: with its adjoint it makes the Hermitian matrix."""
+    """Return the lower triangle with half the diagonal. With its adjoint it makes up the Hermitian matrix."""
     rows, columns = _places(x.type.shape[-2:], 0)
     weights = convert_element_type(select(eq(rows, columns), 0.5, 1.0), x.type.dtype)
     return triangle(mul(x, spread(weights, x.type.shape)), lower=True)
 
 
 def _places(shape: Shape, offset: int) -> tuple[Any, Any]:
-    """The rows, moved by the offset, and the columns of the elements of a matrix."""
+    """Return the row indices, shifted by `offset`, and the column indices of a matrix's elements."""
     rows, columns = (broadcasted_iota(dtypes.I32, shape, axis) for axis in (0, 1))
     return (add(rows, offset) if offset else rows), columns
 
 
 def spread(matrix: Any, shape: Shape) -> Any:
-    """A matrix, or what stands in the last axes, for every one of a stack."""
+    """Broadcast a matrix, or other trailing axes, to every matrix of a stack."""
     rank, own = len(shape), len(matrix.type.shape)
     return matrix if rank == own else broadcast_in_dim(matrix, shape, tuple(range(rank - own, rank)))
 
 
 def identity(shape: Shape, dtype: Any) -> Any:
-    """A stack of identity matrices."""
+    """Return a stack of identity matrices."""
     rows, columns = _places(shape[-2:], 0)
     return spread(convert_element_type(eq(rows, columns), dtype), shape)
 
 
 def turned(x: Any) -> Any:
-    """The transposes of matrices."""
+    """Transpose matrices."""
     rank = len(x.type.shape)
     return transpose(x, (*range(rank - 2), rank - 1, rank - 2))
 
 
 def conjugate(x: Any) -> Any:
-    """The complex conjugate; what is real as it is."""
+    """Return the complex conjugate; a real operand as it is."""
     return conj(x) if is_complex(x) else x
 
 
 def adjoint(x: Any) -> Any:
-    """The conjugate transposes of matrices."""
+    """Return the conjugate transposes of matrices."""
     return conjugate(turned(x))
 
 
 def product(x: Any, y: Any) -> Any:
-    """The products of matrices, stack by stack."""
+    """Multiply matrices, stack by stack, in the highest precision."""
     return batch_matmul(x, y, "highest")
 
 
@@ -128,28 +116,28 @@ def product(x: Any, y: Any) -> Any:
 
 
 def in_front(ctx: Any, xs: Sequence[Any], axes: Sequence[int | None], params: dict[str, Any]) -> Any:
-    """The batch rule of operations on stacks: the batch is one more axis in front."""
+    """Batch an operation on stacks: the batch is one more axis in front."""
     operands = [ctx.to_front(x, axis) for x, axis in zip(xs, axes, strict=True)]
     outputs = ctx.bind_all(ctx.primitive, operands, params)
     return outputs, [0] * len(outputs)
 
 
 def scipy_linalg(module: str, name: str) -> Callable[..., Any]:
-    """A function of `scipy.linalg.blas` or `scipy.linalg.lapack`, which are imported at first use."""
+    """Return a function of `scipy.linalg.blas` or `scipy.linalg.lapack`, imported at first use."""
     return getattr(importlib.import_module(f"scipy.linalg.{module}"), name)  # type: ignore[no-any-return]
 
 
 LETTERS: Final = {dtypes.F32: "s", dtypes.F64: "d", dtypes.C64: "c", dtypes.C128: "z"}
-"""How BLAS and LAPACK call the dtypes."""
+"""Prefixes of BLAS and LAPACK for the dtypes."""
 
 
 def stacked(shape: Shape) -> Iterable[tuple[int, ...]]:
-    """The index of every matrix of a stack."""
+    """Return the index of every matrix of a stack."""
     return np.ndindex(shape[:-2])
 
 
 def steps_pay(sizes: Sequence[int], count: int) -> bool:
-    """Whether the references step through rows and columns, all matrices at once, rather than call LAPACK for each.
+    """Return whether a reference steps through rows, all matrices at once, rather than calling LAPACK for each matrix.
 
     A call takes some 4 µs, a step 30.
     """

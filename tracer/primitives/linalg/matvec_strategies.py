@@ -1,7 +1,7 @@
-"""Contractions as products of matrices of NumPy's; those of small vectors as products of numbers, added up.
+"""Strategy of contractions in NumPy: matrix products, and summed products for small vectors.
 
-BLAS adds up in an order of its own, which differs from machine to machine. What is small is added up in NumPy's order
-of a sum instead, which compiled code can follow: see `runtime.exact`.
+BLAS sums in an order of its own, which differs between machines. Small products are summed in NumPy's order instead,
+which compiled code can follow.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ Axes = tuple[int, ...]
 DimensionNumbers = tuple[tuple[Axes, Axes], tuple[Axes, Axes]]
 
 _ADDED = (dtypes.F32, dtypes.F64, dtypes.C64, dtypes.C128)
-_MOST_PRODUCTS = 1 << 10  # BLAS takes as long for as many
-_MOST_ALONG = 64  # numbers that NumPy adds up in one go, complex ones too
-_MOST_ROWS = 32
+_MAX_PRODUCTS = 1 << 10  # where BLAS takes as long
+_MAX_ALONG = 64  # elements that NumPy sums in one block, also complex ones
+_MAX_ROWS = 32
 
 
 def free_axes(rank: int, *taken: Sequence[int]) -> Axes:
-    """The axes that are neither contracted nor batched."""
+    """Return the axes that are neither contracted nor batched."""
     gone = {axis for axes in taken for axis in axes}
     return tuple(axis for axis in range(rank) if axis not in gone)
 
 
 class Way(NamedTuple):
-    """How a contraction is a product of matrices: the order and shape of each operand, None if as it lies.
+    """Contraction as a matrix product: the order and shape of each operand, None to leave it as it is.
 
-    summed: the axis of the products [m, k] or [k, n] that are added up, where one operand is a short vector.
+    summed: the axis of the products [m, k] or [k, n] to sum, if one operand is a short vector.
     """
 
     left: tuple[Axes, Shape] | None
@@ -45,7 +45,7 @@ class Way(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def way_of(lhs: Shape, rhs: Shape, dimension_numbers: DimensionNumbers) -> Way:
-    """The way of operands of these shapes."""
+    """Return the way to contract operands of these shapes."""
     (left, right), (left_batch, right_batch) = dimension_numbers
     left_free = free_axes(len(lhs), left, left_batch)
     right_free = free_axes(len(rhs), right, right_batch)
@@ -66,20 +66,20 @@ def _unless_same(sizes: Shape, order: Axes, target: Shape) -> tuple[Axes, Shape]
 
 
 def _summed(m: int, k: int, n: int) -> int | None:
-    if not 0 < m * k * n <= _MOST_PRODUCTS:
+    if not 0 < m * k * n <= _MAX_PRODUCTS:
         return None
-    if n == 1 and k <= _MOST_ALONG:
+    if n == 1 and k <= _MAX_ALONG:
         return 1
-    return 0 if m == 1 and k <= _MOST_ROWS else None
+    return 0 if m == 1 and k <= _MAX_ROWS else None
 
 
 def summed_axis(way: Way, dtype: Any) -> int | None:
-    """`way.summed`, where such operands are multiplied and added up, each product rounded, in NumPy's order."""
+    """Return `way.summed` if the dtype's products are rounded and summed in NumPy's order, else None."""
     return way.summed if dtype in _ADDED else None
 
 
 def added_up(x: Any, y: Any, axis: int) -> Any:
-    """The same for matrices [m, k] and [k, n], of which m or n is 1. Returns [m] or [n]."""
+    """Multiply [m, k] by [k, n], m or n being 1, as products summed in NumPy's order. Returns [m] or [n]."""
     factors = (x, y.T) if axis == 1 else (x.T, y)
     multiply = product if x.dtype.kind == "c" else np.multiply
     return np.add.reduce(np.ascontiguousarray(multiply(*factors)), axis=axis)

@@ -1,7 +1,7 @@
-"""Systems of equations: solve.
+"""Systems of linear equations: solve.
 
-One primitive, so that the derivative of a solution is a solution of the same matrix: what it is written in factors that
-matrix, and equal factorisations of one program are one.
+It is one primitive, so that the derivative of a solution solves with the same matrix. Its expansion factors the matrix,
+and equal factorisations within a program are shared.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from tracer.ir import dtypes
 from tracer.ir.primitive import Composite, Primitive
 from tracer.ir.types import Type
 from tracer.primitives.base.broadcasting import reduce_sum
-from tracer.primitives.base.rules import operand_of, per_operand
+from tracer.primitives.base.rules import check_same_dtype, operand_of, per_operand
 from tracer.primitives.base.shapes import broadcast_in_dim, broadcasted_iota, moveaxis, reshape
 from tracer.primitives.elementwise.arithmetic import mul, neg
 from tracer.primitives.elementwise.comparison import eq
 from tracer.primitives.elementwise.conversion import convert_element_type
 from tracer.primitives.linalg.factorizations import lu, lu_p, permuted
-from tracer.primitives.linalg.matrix_stacks import conjugate, in_front, matrix_type, product, same_dtype, turned
+from tracer.primitives.linalg.matrix_stacks import conjugate, in_front, matrix_type, product, turned
 from tracer.primitives.linalg.triangular import solve_triangular, triangular_solve_p
 from tracer.trace.source import here
 from tracer.trace.trace import bind
@@ -30,7 +30,7 @@ from tracer.trace.trace import bind
 def _infer(a: Type, b: Type, *, transpose_a: bool, conjugate_a: bool) -> Type:
     matrix_type("solve", a)
     found = matrix_type("solve", b, square=False)
-    same_dtype("solve", (a, b))
+    check_same_dtype("solve", (a, b))
     if a.shape[:-1] != b.shape[:-1]:
         raise ShapeError(
             message(
@@ -57,7 +57,7 @@ def _reference(a: Any, b: Any, *, transpose_a: bool, conjugate_a: bool) -> Any:
 
 
 def _expand(a: Any, b: Any, *, transpose_a: bool, conjugate_a: bool) -> Any:
-    """P a = L U; turned over, U^T and L^T are solved first, and the rows put back."""
+    """Solve by P a = L U. For the transpose, U^T and L^T are solved first, and the rows permuted back."""
     factors, _, permutation = lu(a)
     form = {"transpose_a": transpose_a, "conjugate_a": conjugate_a}
     if not transpose_a:
@@ -68,7 +68,7 @@ def _expand(a: Any, b: Any, *, transpose_a: bool, conjugate_a: bool) -> Any:
 
 
 def inverse_permutation(permutation: Any) -> Any:
-    """Where each row went: the sum over i of i where permutation[i] is the row."""
+    """Invert a permutation: the sum over i of i where permutation[i] is the row."""
     shape = permutation.type.shape
     n, rank = shape[-1], len(shape)
     places = (*shape, n)
@@ -89,7 +89,7 @@ def _transpose(ctx: Any, cts: Any, xs: Any, *, transpose_a: bool, conjugate_a: b
 
 
 def _batch(ctx: Any, xs: Any, axes: Any, **params: Any) -> Any:
-    """Right-hand sides of a matrix that lanes share are more columns of one."""
+    """Batch a solve. If lanes share the matrix, their right-hand sides are more columns."""
     (a, b), (of_a, of_b) = xs, axes
     if of_a is not None or len(a.type.shape) > 2:
         return in_front(ctx, xs, axes, params)
@@ -106,7 +106,7 @@ solve_p: Primitive = Primitive(
 
 
 def solve(a: Any, b: Any, *, transpose_a: bool = False, conjugate_a: bool = False) -> Any:
-    """The X with op(a) X = b, op being the transpose, the conjugate, both or neither."""
+    """Return X with op(a) X = b. op is the transpose, the conjugate, both or neither."""
     return bind(solve_p, a, b, transpose_a=transpose_a, conjugate_a=conjugate_a)
 
 

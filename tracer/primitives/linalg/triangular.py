@@ -10,7 +10,7 @@ from tracer.errors import ShapeError, message
 from tracer.ir import shape as shapes
 from tracer.ir.primitive import Library, Primitive
 from tracer.ir.types import Type
-from tracer.primitives.base.rules import operand_of, per_operand
+from tracer.primitives.base.rules import check_same_dtype, operand_of, per_operand
 from tracer.primitives.base.shapes import moveaxis, reshape
 from tracer.primitives.elementwise.arithmetic import neg
 from tracer.primitives.linalg.matrix_stacks import (
@@ -19,7 +19,6 @@ from tracer.primitives.linalg.matrix_stacks import (
     in_front,
     matrix_type,
     product,
-    same_dtype,
     scipy_linalg,
     stacked,
     steps_pay,
@@ -35,7 +34,7 @@ def _infer(
 ) -> Type:
     matrix_type("triangular_solve", a)
     found = matrix_type("triangular_solve", b, square=False)
-    same_dtype("triangular_solve", (a, b))
+    check_same_dtype("triangular_solve", (a, b))
     if a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2 if left_side else -1]:
         raise ShapeError(
             message(
@@ -99,7 +98,7 @@ def _transpose(ctx: Any, cts: Any, xs: Any, **params: Any) -> list[Any]:
 
 
 def _batch(ctx: Any, xs: Any, axes: Any, **params: Any) -> Any:
-    """Right-hand sides of a matrix that lanes share are more columns of one."""
+    """Batch a solve. If lanes share the matrix, their right-hand sides are more columns."""
     (a, b), (of_a, of_b) = xs, axes
     if of_a is not None or len(a.type.shape) > 2:
         return in_front(ctx, xs, axes, params)
@@ -120,7 +119,7 @@ triangular_solve_p: Primitive = Primitive(
 
 
 def solve_triangular(a: Any, b: Any, **params: Any) -> Any:
-    """`triangular_solve` with parameters that are known to fit; those left out are those of a plain lower triangle."""
+    """Bind `triangular_solve` with parameters that are known to fit, by default of a plain lower triangle."""
     given = {"left_side": True, "lower": True, "transpose_a": False, "conjugate_a": False, "unit_diagonal": False}
     return bind(triangular_solve_p, a, b, **{**given, **params})
 

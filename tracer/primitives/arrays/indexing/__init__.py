@@ -1,1 +1,1 @@
-"""Gather, scatter, their dimension numbers, and the checks of indices."""
+"""Gather, scatter, their dimension numbers, and bounds checks of indices."""

@@ -1,7 +1,7 @@
-"""checked_indices: indices that have been checked, which an access is differentiated with in the place of its check.
+"""checked_indices: bounds-checked indices, which an access and its derivatives share.
 
-A read whose value only passes through a linear function is not read at all by a compiled gradient, and takes its check
-with it. So the access and its derivatives read indices behind one check: whoever uses any of them has it.
+A compiled gradient drops a read that only feeds a linear function, and with it the read's own bounds check. So the
+check is an equation of its own, and whoever uses the indices keeps it alive.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ checked_indices_p = Primitive(
 
 
 def checked_indices(indices: Operand, predicate: Operand, bounds: tuple[Bound, ...]) -> Any:
-    """The indices [*batch, k], k = len(bounds), once they are known to be in bounds where the predicate holds.
+    """Return the indices [*batch, k], k = len(bounds), checked to be in bounds where the predicate holds.
 
-    predicate: bool, [] or [*batch]. Raises OutOfBoundsError with the user's line, from compiled code, too.
+    predicate: bool, [] or [*batch]. Raises OutOfBoundsError with the user's line, also from compiled code.
 
     >>> checked_indices(tnp.asarray([[2], [0]]), tnp.asarray(True), (Bound(2, 0, 3),))
     Array([[2],

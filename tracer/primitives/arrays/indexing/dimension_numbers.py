@@ -1,8 +1,8 @@
-"""Windows at computed indices: dimension numbers, modes, checks and the reference of gather and scatter.
+"""Dimension numbers and modes of gather and scatter, and the checks of types and indices.
 
-A gather takes one window of the operand, of `slice_sizes`, for each index vector (the last axis of the indices);
-a scatter writes or combines such windows. Axes of the operand are of three kinds: collapsed (size 1 in the window,
-absent from the result), batching (paired with an axis of the indices), and window axes (in the result).
+A gather reads one window of the operand, of `slice_sizes`, for each index vector (the last axis of the indices). A
+scatter writes or combines such windows. An axis of the operand is one of three: collapsed (size 1 in the window, absent
+from the result), batching (paired with an axis of the indices), or a window axis (in the result).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from tracer.trace.source import here, user_source
 
 
 class GatherScatterMode(Enum):
-    """What an index out of bounds means.
+    """Meaning of an index that is out of bounds.
 
-    CHECKED: an error that names the user's line. CLIP: the window moves to the nearest place inside.
-    FILL_OR_DROP: gathers give a fill value, scatters nothing. PROMISE_IN_BOUNDS: it does not happen.
+    CHECKED: an error that names the user's line. CLIP: the window moves to the nearest index inside. FILL_OR_DROP:
+    gathers give a fill value, scatters drop the update. PROMISE_IN_BOUNDS: it does not happen.
 
     >>> GatherScatterMode.from_any("drop")
     <GatherScatterMode.FILL_OR_DROP: 'fill'>
@@ -39,7 +39,7 @@ class GatherScatterMode(Enum):
 
     @classmethod
     def from_any(cls, mode: GatherScatterMode | str | None) -> GatherScatterMode:
-        """A mode by its name ("drop" is "fill"); None is CHECKED."""
+        """Return the mode of a name ("drop" is "fill"). None is CHECKED. Raises ArgumentError for an unknown name."""
         if isinstance(mode, GatherScatterMode):
             return mode
         found = _MODES.get(mode)
@@ -54,7 +54,7 @@ class GatherScatterMode(Enum):
 
     @property
     def settled(self) -> GatherScatterMode:
-        """The mode for derivatives, which reuse indices that were checked and are not checked again."""
+        """Mode for derivatives, which reuse indices that were already checked."""
         return GatherScatterMode.CLIP if self is GatherScatterMode.CHECKED else self
 
 
@@ -67,11 +67,11 @@ _MODES: dict[str | None, GatherScatterMode] = {
 
 @dataclass(frozen=True, slots=True)
 class GatherDimensionNumbers:
-    """How index vectors, windows and the result's axes belong together.
+    """Correspondence of index vectors, windows and the result's axes.
 
     offset_dims: the result's axes that run along windows. collapsed_slice_dims: operand axes absent from the result.
     start_index_map: the operand axis of each component of an index vector. operand_batching_dims pair off with
-    start_indices_batching_dims. reported_axes: what errors call the axes of start_index_map; batching keeps it.
+    start_indices_batching_dims. reported_axes: the names of start_index_map's axes in errors, kept by batching.
 
     >>> GatherDimensionNumbers((1,), (0,), (0,)).is_window(1)  # rows of a matrix
     True
@@ -86,20 +86,22 @@ class GatherDimensionNumbers:
 
     @property
     def as_scatter(self) -> ScatterDimensionNumbers:
-        """Of the scatter that writes to where this gather reads."""
+        """Dimension numbers of the scatter that writes where this gather reads."""
         return ScatterDimensionNumbers(
             self.offset_dims, self.collapsed_slice_dims, self.start_index_map,
             self.operand_batching_dims, self.start_indices_batching_dims, self.reported_axes,
         )  # fmt: skip
 
     def is_window(self, axis: int) -> bool:
-        """Whether an operand axis is one of the result."""
+        """Return whether an operand axis is one of the result."""
         return axis not in self.collapsed_slice_dims and axis not in self.operand_batching_dims
 
 
 @dataclass(frozen=True, slots=True)
 class ScatterDimensionNumbers:
-    """The same for scatters; `update_window_dims` are axes of the updates.
+    """Correspondence of index vectors, windows and the updates' axes. `update_window_dims` are axes of the updates.
+
+    The other fields are those of GatherDimensionNumbers, under XLA's names for scatters.
 
     >>> ScatterDimensionNumbers((1,), (0,), (0,)).slice_sizes(2, (5, 4))  # rows of a matrix
     (1, 4)
@@ -114,22 +116,22 @@ class ScatterDimensionNumbers:
 
     @property
     def as_gather(self) -> GatherDimensionNumbers:
-        """Of the gather that reads where this scatter writes."""
+        """Dimension numbers of the gather that reads where this scatter writes."""
         return GatherDimensionNumbers(
             self.update_window_dims, self.inserted_window_dims, self.scatter_dims_to_operand_dims,
             self.operand_batching_dims, self.scatter_indices_batching_dims, self.reported_axes,
         )  # fmt: skip
 
     def slice_sizes(self, rank: int, updates: Shape) -> Shape:
-        """The window that an array of updates writes, along every axis of an operand."""
+        """Return the size of the window that an array of updates writes, along every axis of an operand."""
         sizes = iter(self.update_window_dims)
         return tuple(updates[next(sizes)] if self.as_gather.is_window(axis) else 1 for axis in range(rank))
 
 
 def out_of_bounds_message(index: int, axis: int, size: int, source: Source | None) -> str:
-    """The text of an OutOfBoundsError, from the values that a fault reports.
+    """Return the text of an OutOfBoundsError, from the values that a fault reports.
 
-    `index` has had `size` added if it was negative, so one below zero is shown as the user wrote it.
+    `index` has had `size` added if it was negative, so a value below zero is shown as the user wrote it.
 
     >>> print(out_of_bounds_message(-1, 0, 3, Source("demo.py", 1, "f")))
     index -4 is out of bounds for axis 0 with size 3, at demo.py:1
@@ -145,7 +147,7 @@ def out_of_bounds_message(index: int, axis: int, size: int, source: Source | Non
 
 
 def coordinate_message(operation: str, index: int, axis: int, size: int, source: Source | None) -> str:
-    """The text of an OutOfBoundsError of what takes coordinates, which count from 0.
+    """Return the text of an OutOfBoundsError for an operation on coordinates, which count from 0.
 
     >>> print(coordinate_message("ravel_multi_index", -1, 0, 3, Source("demo.py", 1, "f")))
     ravel_multi_index at demo.py:1: a coordinate is out of bounds
@@ -164,15 +166,10 @@ def coordinate_message(operation: str, index: int, axis: int, size: int, source:
 
 
 def window_shape(
-    name: str,
-    operand: Type,
-    indices: Type,
-    predicate: Type,
-    numbers: GatherDimensionNumbers,
-    slice_sizes: Shape,
+    name: str, operand: Type, indices: Type, predicate: Type, numbers: GatherDimensionNumbers, slice_sizes: Shape,
     mode: GatherScatterMode,
-) -> Shape:
-    """The shape of the gathered result, after every check of XLA's semantics."""
+) -> Shape:  # fmt: skip
+    """Return the shape of the gathered result, after every check of XLA's semantics."""
     if not isinstance(indices, ArrayType) or not dtypes.is_integer(indices.dtype):
         raise DTypeError(message(f"{name}{here()} takes integer indices", f"got {indices}", help="cast them to int"))
     expected = _first_violation(operand.shape, indices.shape, numbers, slice_sizes, mode)
@@ -210,7 +207,7 @@ def _first_violation(
 def _violations(
     operand: Shape, indices: Shape, numbers: GatherDimensionNumbers, slice_sizes: Shape, mode: GatherScatterMode
 ) -> Iterator[str]:
-    """What is wrong with dimension numbers, as statements of what is expected."""
+    """Yield each violated rule of dimension numbers, as a statement of the expectation."""
     rank, mapped, batching = len(operand), numbers.start_index_map, numbers.operand_batching_dims
     collapsed, paired = numbers.collapsed_slice_dims, numbers.start_indices_batching_dims
     if not indices or indices[-1] != len(mapped):
@@ -245,58 +242,13 @@ def _violations(
             yield f"slice sizes must lie between 0 and the operand's, not {taken} for axis {axis}"
 
 
-# References
-
-
-class Windows(NamedTuple):
-    """starts: [n, rank], clamped. live: [n], which windows are read or written. wanted: [n], the predicate."""
-
-    starts: Any
-    live: Any
-    wanted: Any
-
-
-def signed_values(places: Any) -> Any:
-    """NumPy's integers as i64; those beyond it are its greatest, which is outside of every array as they are."""
-    return (np.minimum(places, 2**63 - 1) if places.dtype == np.uint64 else places).astype(np.int64)
-
-
-def find_windows(
-    operand: Shape,
-    indices: Any,
-    predicate: Any,
-    numbers: GatherDimensionNumbers,
-    slice_sizes: Shape,
-    mode: GatherScatterMode,
-) -> Windows:
-    """Where the windows start, in row-major order of the index vectors. Raises the first fault in that order."""
-    batch = indices.shape[:-1]
-    count, mapped = shape.size(batch), list(numbers.start_index_map)
-    starts = np.zeros((count, len(slice_sizes)), np.int64)
-    for axis, index_axis in zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True):
-        starts[:, axis] = _lane(batch, index_axis)
-    given = signed_values(indices).reshape(count, len(mapped))
-    last = np.array([operand[axis] - slice_sizes[axis] for axis in mapped], np.int64)
-    inside = (given >= 0) & (given <= last)
-    wanted = np.broadcast_to(predicate, batch).reshape(count)
-    if mode is GatherScatterMode.CHECKED:
-        raise_first_fault(indices, predicate, bounds_of(operand, numbers, slice_sizes))
-    starts[:, mapped] = np.clip(given, 0, np.maximum(last, 0))
-    drops = mode in (GatherScatterMode.CHECKED, GatherScatterMode.FILL_OR_DROP)
-    return Windows(starts, wanted & inside.all(1) if drops else wanted, wanted)
-
-
-def _lane(batch: Shape, axis: int) -> Any:
-    """The position along one axis of the batch, flat."""
-    inner = [1] * len(batch)
-    inner[axis] = batch[axis]
-    return np.broadcast_to(np.arange(batch[axis]).reshape(inner), batch).reshape(-1)
+# Checks of indices
 
 
 class Bound(NamedTuple):
-    """Of a component of index vectors: its greatest value, and what errors call its axis and that one's size.
+    """Bound of one component of index vectors: its maximum, and the axis and size that errors name.
 
-    operation: that takes coordinates, for what is not an index.
+    operation: the name of an operation on coordinates; empty for an index.
     """
 
     last: int
@@ -306,7 +258,7 @@ class Bound(NamedTuple):
 
 
 def bounds_of(operand: Shape, numbers: GatherDimensionNumbers, slice_sizes: Sequence[int]) -> tuple[Bound, ...]:
-    """Of the index vectors of windows of an operand."""
+    """Return the bounds of index vectors into an operand, one per component."""
     mapped = numbers.start_index_map
     named = mapped if numbers.reported_axes is None else numbers.reported_axes
     return tuple(
@@ -314,10 +266,15 @@ def bounds_of(operand: Shape, numbers: GatherDimensionNumbers, slice_sizes: Sequ
     )
 
 
-def raise_first_fault(indices: Any, predicate: Any, bounds: Sequence[Bound]) -> None:
-    """OutOfBoundsError for the first component, in row-major order, that is out of bounds where the predicate holds.
+def signed_values(places: Any) -> Any:
+    """Convert NumPy integers to i64. Values beyond its range become its maximum, which no array reaches."""
+    return (np.minimum(places, 2**63 - 1) if places.dtype == np.uint64 else places).astype(np.int64)
 
-    indices: NumPy's array [*batch, k], k = len(bounds); predicate: bool, [] or [*batch].
+
+def raise_first_fault(indices: Any, predicate: Any, bounds: Sequence[Bound]) -> None:
+    """Raise OutOfBoundsError for the first component out of bounds, in row-major order, where the predicate holds.
+
+    indices: a NumPy array [*batch, k], k = len(bounds); predicate: bool, [] or [*batch].
     """
     batch = indices.shape[:-1]
     given = signed_values(indices).reshape(shape.size(batch), len(bounds))
@@ -330,105 +287,3 @@ def raise_first_fault(indices: Any, predicate: Any, bounds: Sequence[Bound]) -> 
         if operation:
             raise OutOfBoundsError(coordinate_message(operation, index, axis, size, user_source()))
         raise OutOfBoundsError(out_of_bounds_message(index, axis, size, user_source()))
-
-
-class View(NamedTuple):
-    """An operand seen so that one advanced index reaches every window.
-
-    array: the operand with an axis of size 1 in front, then the axes along which windows move, then those they
-    take whole. moving, whole: these axes.
-    """
-
-    array: Any
-    moving: list[int]
-    whole: list[int]
-
-
-def movable_view(operand: Any, slice_sizes: Shape) -> View:
-    """A view of the operand with the axes along which windows move in front."""
-    rank = len(slice_sizes)
-    whole = [axis for axis in range(rank) if slice_sizes[axis] == operand.shape[axis]]
-    moving = [axis for axis in range(rank) if axis not in whole]
-    hidden = range(rank, operand.ndim)
-    return View(operand.transpose((*moving, *whole, *hidden))[None], moving, whole)
-
-
-def window_index(starts: Any, moving: Sequence[int], slice_sizes: Shape) -> tuple[Any, ...]:
-    """The advanced index into a movable view: arrays that broadcast to [n, *sizes along the moving axes]."""
-    index = [np.zeros((len(starts), *[1] * len(moving)), np.int64)]
-    for place_, axis in enumerate(moving):
-        inner = [1] * len(moving)
-        inner[place_] = slice_sizes[axis]
-        index.append(starts[:, axis].reshape(-1, *[1] * len(moving)) + np.arange(slice_sizes[axis]).reshape(inner))
-    return tuple(index)
-
-
-def gather_reference(
-    operand: Any,
-    indices: Any,
-    predicate: Any,
-    *,
-    dimension_numbers: GatherDimensionNumbers,
-    slice_sizes: Shape,
-    mode: GatherScatterMode,
-    fill_value: Any,
-    unique_indices: bool,
-) -> Any:
-    """Gather by one advanced index of NumPy's."""
-    numbers, rank = dimension_numbers, len(slice_sizes)
-    batch, hidden = indices.shape[:-1], operand.shape[rank:]
-    windows = find_windows(operand.shape[:rank], indices, predicate, numbers, slice_sizes, mode)
-    count = len(windows.live)
-    if windows.live.any():
-        view = movable_view(operand, slice_sizes)
-        taken = view.array[window_index(windows.starts, view.moving, slice_sizes)]
-        order = shape.inverse((*view.moving, *view.whole))
-        taken = taken.transpose((0, *(1 + axis for axis in order), *range(1 + rank, taken.ndim)))
-    else:
-        taken = np.zeros((count, *slice_sizes, *hidden), operand.dtype)
-    if not windows.live.all():
-        fill = np.zeros((), operand.dtype) if fill_value is None else np.asarray(fill_value).astype(operand.dtype)
-        wide = (count, *[1] * (taken.ndim - 1))
-        missed = np.where(windows.wanted.reshape(wide), fill, np.zeros((), operand.dtype))
-        taken = np.where(windows.live.reshape(wide), taken, missed)
-    kept = [n for axis, n in enumerate(slice_sizes) if numbers.is_window(axis)]
-    result = taken.reshape((*batch, *kept, *hidden))
-    out_rank = len(batch) + len(kept)
-    batch_axes = [axis for axis in range(out_rank) if axis not in numbers.offset_dims]
-    order = shape.inverse((*batch_axes, *numbers.offset_dims))
-    return np.asarray(result.transpose((*order, *range(out_rank, result.ndim))), order="C")
-
-
-def scatter_reference(combine: Any | None) -> Any:
-    """combine: a NumPy ufunc, applied in the order of the updates; None overwrites, so that the last one wins."""
-
-    def reference(
-        operand: Any,
-        indices: Any,
-        updates: Any,
-        predicate: Any,
-        *,
-        dimension_numbers: ScatterDimensionNumbers,
-        mode: GatherScatterMode,
-        unique_indices: bool,
-    ) -> Any:
-        numbers, result = dimension_numbers, np.array(operand)
-        rank = len(numbers.update_window_dims) + len(numbers.inserted_window_dims) + len(numbers.operand_batching_dims)
-        slice_sizes = numbers.slice_sizes(rank, updates.shape)
-        windows = find_windows(operand.shape[:rank], indices, predicate, numbers.as_gather, slice_sizes, mode)
-        update_rank = len(numbers.update_window_dims) + indices.ndim - 1
-        batch_axes = [axis for axis in range(update_rank) if axis not in numbers.update_window_dims]
-        values = updates.transpose((*batch_axes, *numbers.update_window_dims, *range(update_rank, updates.ndim)))
-        values = values.reshape((len(windows.live), *slice_sizes, *operand.shape[rank:]))
-        view = movable_view(result, slice_sizes)
-        order = (*view.moving, *view.whole, *range(rank, operand.ndim))
-        values = values.transpose((0, *(1 + axis for axis in order)))
-        index = window_index(windows.starts[windows.live], view.moving, slice_sizes)
-        if combine is None:
-            view.array[index] = values[windows.live]
-        else:
-            with np.errstate(all="ignore"):
-                combine.at(view.array, index, values[windows.live])
-        return result
-
-    return reference

@@ -1,7 +1,7 @@
-"""Gather and scatter_add: each is the transpose of the other. Their batch rules serve the family.
+"""Gather and scatter_add, each the transpose of the other, and the batch rules of the whole family.
 
-gather(operand, indices, predicate) and scatter_*(operand, indices, updates, predicate): where the predicate is false,
-nothing is read, nothing is written and nothing faults; a gather gives zero there.
+Operands are gather(operand, indices, predicate) and scatter_*(operand, indices, updates, predicate). Where the
+predicate is false, nothing is read, written or faults, and a gather gives zero.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ from tracer.primitives.arrays.indexing.dimension_numbers import (
     GatherScatterMode,
     ScatterDimensionNumbers,
     bounds_of,
-    gather_reference,
-    scatter_reference,
     window_shape,
 )
+from tracer.primitives.arrays.indexing.reference import gather_reference, scatter_reference
 from tracer.primitives.base.broadcasting import broadcast_in_dim
 from tracer.primitives.base.rules import Value, check_kinds, is_linear, operand_of, shift_axes
 from tracer.primitives.base.shapes import Batched, expand_dims, moveaxis
@@ -38,21 +37,21 @@ Mode = GatherScatterMode | str | None
 
 
 def window_effects(params: Params) -> frozenset[Effect]:
-    """Only checked indices may fault."""
+    """Return the effects of an access: only checked indices may fault."""
     return FAULTS if params["mode"] is GatherScatterMode.CHECKED else NO_EFFECTS
 
 
 def _settled(
     operand: Any, indices: Any, predicate: Any, numbers: GatherDimensionNumbers, sizes: Sequence[int]
 ) -> tuple[Any, GatherScatterMode]:
-    """Checked indices, and the mode for them: where a window never fits, there is nothing to clip."""
+    """Return checked indices and the mode for them. Where a window never fits, there is nothing to clip."""
     bounds = bounds_of(operand.type.shape, numbers, sizes)
     mode = GatherScatterMode.CLIP if all(bound.last >= 0 for bound in bounds) else GatherScatterMode.FILL_OR_DROP
     return checked_indices(indices, predicate, bounds), mode
 
 
 def settle_scatter(xs: Any, *, dimension_numbers: ScatterDimensionNumbers, **params: Any) -> tuple[list[Any], Params]:
-    """The `settle` rule of every scatter."""
+    """Replace the bounds check of a scatter by checked indices: the `settle` rule of the family."""
     operand, indices, updates, predicate = xs
     sizes = window_sizes(dimension_numbers, operand, updates)
     indices, mode = _settled(operand, indices, predicate, dimension_numbers.as_gather, sizes)
@@ -71,19 +70,11 @@ def _gather_settle(xs: Any, *, slice_sizes: Shape, **params: Any) -> tuple[list[
 
 
 def _gather_infer(
-    operand: Type,
-    indices: Type,
-    predicate: Type,
-    *,
-    dimension_numbers: GatherDimensionNumbers,
-    slice_sizes: Shape,
-    mode: GatherScatterMode,
-    fill_value: Any,
-    unique_indices: bool,
-) -> Type:
-    return with_shape(
-        operand, window_shape("gather", operand, indices, predicate, dimension_numbers, slice_sizes, mode)
-    )
+    operand: Type, indices: Type, predicate: Type, *, dimension_numbers: GatherDimensionNumbers, slice_sizes: Shape,
+    mode: GatherScatterMode, **params: Any,
+) -> Type:  # fmt: skip
+    sizes = window_shape("gather", operand, indices, predicate, dimension_numbers, slice_sizes, mode)
+    return with_shape(operand, sizes)
 
 
 def _gather_jvp(ctx: Any, xs: Any, dxs: Any, *, mode: GatherScatterMode, fill_value: Any, **params: Any) -> list[Any]:
@@ -93,27 +84,18 @@ def _gather_jvp(ctx: Any, xs: Any, dxs: Any, *, mode: GatherScatterMode, fill_va
 
 
 def _fill(mode: GatherScatterMode, value: Any) -> Any:
-    """The fill value as a parameter: None where the mode does not fill, so that equal gathers are equal."""
+    """Return the fill value as a parameter: None if the mode does not fill, so that equal gathers compare equal."""
     return value if mode is GatherScatterMode.FILL_OR_DROP else None
 
 
 def _gather_transpose(
-    ctx: Any,
-    cts: Any,
-    xs: Any,
-    *,
-    dimension_numbers: GatherDimensionNumbers,
-    mode: GatherScatterMode,
-    unique_indices: bool,
+    ctx: Any, cts: Any, xs: Any, *, dimension_numbers: GatherDimensionNumbers, mode: Mode, unique_indices: bool,
     **params: Any,
-) -> list[Any]:
-    operand, indices, predicate = xs
-    numbers = dimension_numbers.as_scatter
+) -> list[Any]:  # fmt: skip
+    (ct,), (operand, indices, predicate), numbers = cts, xs, dimension_numbers.as_scatter
 
     def add_to(total: Any) -> Any:
-        return scatter_add(
-            total, indices, cts[0], numbers, mode=mode, unique_indices=unique_indices, predicate=predicate
-        )
+        return bind_scatter(scatter_add_p, total, indices, ct, numbers, mode, unique_indices, predicate)
 
     return [Onto(operand.type, add_to), None, None]
 
@@ -121,7 +103,7 @@ def _gather_transpose(
 def gather_batch(
     ctx: Any, xs: Any, axes: Any, *, dimension_numbers: GatherDimensionNumbers, slice_sizes: Shape, **params: Any
 ) -> Batched:
-    """The batch rule of gather, and of what is a gather once it is batched."""
+    """Batch a gather, or a primitive that becomes a gather once it is batched."""
     (operand, indices, predicate), (axis, index_axis, mask_axis), numbers = xs, axes, dimension_numbers
     if index_axis is None and mask_axis is None:
         numbers, out = window_axis_added(numbers, axis, len(numbers.offset_dims) + indices.ndim - 1)
@@ -138,9 +120,9 @@ def gather_batch(
 def window_axis_added(
     numbers: GatherDimensionNumbers, axis: int, result_rank: int
 ) -> tuple[GatherDimensionNumbers, int]:
-    """The operand's batch axis as one more window axis, and where it comes in the result (or the updates).
+    """Add the operand's batch axis as a window axis; also return its index in the result or the updates.
 
-    The operand's axes stay where they are; the new one keeps its order among the window axes.
+    The operand's axes stay where they are. The new axis keeps its order among the window axes.
     """
     before = sum(numbers.is_window(other) for other in range(axis))
     offsets = numbers.offset_dims
@@ -160,7 +142,7 @@ def window_axis_added(
 
 
 def batching_axis_added(numbers: GatherDimensionNumbers, axis: int | None) -> GatherDimensionNumbers:
-    """The batch axis in front of the indices and the result, paired with the operand's if that has one."""
+    """Add the batch axis at the front of the indices and the result, paired with the operand's if that has one."""
     offsets = tuple(d + 1 for d in numbers.offset_dims)
     paired = [d + 1 for d in numbers.start_indices_batching_dims]
     if axis is None:
@@ -186,7 +168,7 @@ def _reported(numbers: GatherDimensionNumbers) -> tuple[int, ...]:
 def batched_indices(
     ctx: Any, indices: Any, predicate: Any, index_axis: int | None, mask_axis: int | None
 ) -> tuple[Any, Any]:
-    """Indices with the batch in front, and a predicate to match: [] or one for each index vector."""
+    """Move the batch of the indices to the front, with a predicate to match: [] or one per index vector."""
     indices = ctx.to_front(indices, index_axis)
     batch = indices.shape[:-1]
     if mask_axis is None and not predicate.type.shape:
@@ -203,26 +185,19 @@ gather_p = Primitive(
 
 
 def gather(
-    operand: Operand,
-    start_indices: Operand,
-    dimension_numbers: GatherDimensionNumbers,
-    slice_sizes: Sequence[int],
-    *,
-    unique_indices: bool = False,
-    indices_are_sorted: bool = False,
-    mode: Mode = None,
-    fill_value: Any = None,
+    operand: Operand, start_indices: Operand, dimension_numbers: GatherDimensionNumbers, slice_sizes: Sequence[int], *,
+    unique_indices: bool = False, indices_are_sorted: bool = False, mode: Mode = None, fill_value: Any = None,
     predicate: Value = True,
-) -> Any:
-    """One window of the operand for each index vector, the last axis of `start_indices`. See `windows`.
+) -> Any:  # fmt: skip
+    """Read one window of the operand for each index vector, the last axis of `start_indices`.
 
     mode: a GatherScatterMode or its name; by default, an index out of bounds raises OutOfBoundsError. fill_value: for
-    mode "fill"; by default NaN, the lowest integer, the highest unsigned integer, True. predicate: bool, [] or one for
-    each index vector; nothing is read where it is false, and the result is zero. Sortedness is a hint without effect.
+    mode "fill"; by default NaN, the lowest integer, the highest unsigned integer, True. predicate: bool, [] or one per
+    index vector; where it is false, nothing is read and the result is zero. `indices_are_sorted` has no effect.
 
-    operand: an array [*s]; start_indices: integers [*batch, k]; slice_sizes: one integer an axis of the operand.
+    operand: an array [*s]; start_indices: integers [*batch, k]; slice_sizes: an integer per axis of the operand.
     Returns the operand's dtype, [*batch and window axes] as `dimension_numbers` place them. Raises ShapeError or
-    DTypeError where these do not fit.
+    DTypeError if these do not fit.
 
     >>> rows = GatherDimensionNumbers((1,), (0,), (0,))
     >>> gather(tnp.asarray([[1, 2], [3, 4]]), tnp.asarray([[1], [1]]), rows, (1, 2))
@@ -240,7 +215,7 @@ def gather(
 
 
 def default_fill(type: Type) -> Any:
-    """What a gather gives beyond the bounds, as JAX chooses; zero words for keys."""
+    """Return the value of a gather out of bounds, as JAX chooses it. Keys get zero words."""
     if not isinstance(type, ArrayType):
         return 0
     if dtypes.is_inexact(type.dtype):
@@ -252,7 +227,7 @@ def default_fill(type: Type) -> Any:
 
 
 def take_along(operand: Operand, indices: Any, axis: int, *, unique_indices: bool = False) -> Any:
-    """y[..., j, ...] = operand[..., indices[..., j, ...], ...] along one axis, without checks: clipped."""
+    """Return y[..., j, ...] = operand[..., indices[..., j, ...], ...] along one axis. Indices are clipped."""
     rank = len(operand.type.shape)
     others = tuple(d for d in range(rank) if d != axis)
     numbers = GatherDimensionNumbers((), (axis,), (axis,), others, others)
@@ -265,18 +240,12 @@ def take_along(operand: Operand, indices: Any, axis: int, *, unique_indices: boo
 
 
 def scatter_infer(name: str, kinds: str) -> Any:
-    """The operand's type, once indices, updates and predicate fit it."""
+    """Make the `infer` rule of a scatter: the operand's type, if indices, updates and predicate fit it."""
 
     def infer(
-        operand: Type,
-        indices: Type,
-        updates: Type,
-        predicate: Type,
-        *,
-        dimension_numbers: ScatterDimensionNumbers,
-        mode: GatherScatterMode,
-        unique_indices: bool,
-    ) -> Type:
+        operand: Type, indices: Type, updates: Type, predicate: Type, *, dimension_numbers: ScatterDimensionNumbers,
+        mode: GatherScatterMode, unique_indices: bool,
+    ) -> Type:  # fmt: skip
         if kinds:
             check_kinds(name, [operand], kinds)
         if not same_up_to_weakness(with_shape(operand, ()), with_shape(updates, ())):
@@ -287,18 +256,11 @@ def scatter_infer(name: str, kinds: str) -> Any:
                     help="x.at[i].set(v) casts; here, cast the updates with .astype(...)",
                 )
             )
-        rank, window_dims = len(operand.shape), dimension_numbers.update_window_dims
-        expected: Shape | None = None
-        if all(0 <= axis < len(updates.shape) for axis in window_dims):
-            windows = sum(dimension_numbers.as_gather.is_window(axis) for axis in range(rank))
-            if windows == len(window_dims):
-                sizes = dimension_numbers.slice_sizes(rank, updates.shape)
-                numbers = dimension_numbers.as_gather
-                expected = window_shape(name, operand, indices, predicate, numbers, sizes, mode)
+        expected = _updates_shape(name, operand, indices, updates, predicate, dimension_numbers, mode)
         if expected != updates.shape:
             raise ShapeError(
                 message(
-                    f"{name}{here()}: updates of one window for each index vector",
+                    f"{name}{here()}: the updates must hold one window for each index vector",
                     f"got {updates} for {operand}, indices {indices}, {dimension_numbers}"
                     + (f"; expected shape {expected}" if expected is not None else ""),
                     help="broadcast the updates; x.at[i].set(v) does",
@@ -309,28 +271,42 @@ def scatter_infer(name: str, kinds: str) -> Any:
     return infer
 
 
+def _updates_shape(
+    name: str, operand: Type, indices: Type, updates: Type, predicate: Type, numbers: ScatterDimensionNumbers,
+    mode: GatherScatterMode,
+) -> Shape | None:  # fmt: skip
+    """Return the shape that updates must have, or None if their window axes do not fit the operand's."""
+    rank, window_dims, gathered = len(operand.shape), numbers.update_window_dims, numbers.as_gather
+    if any(not 0 <= axis < len(updates.shape) for axis in window_dims):
+        return None
+    if sum(map(gathered.is_window, range(rank))) != len(window_dims):
+        return None
+    sizes = numbers.slice_sizes(rank, updates.shape)
+    return window_shape(name, operand, indices, predicate, gathered, sizes, mode)
+
+
 def window_sizes(numbers: ScatterDimensionNumbers, operand: Any, updates: Any) -> Shape:
-    """The windows that a scatter writes, along every axis of the operand."""
+    """Return the sizes of the windows that a scatter writes, along every axis of the operand."""
     return numbers.slice_sizes(len(operand.type.shape), updates.type.shape)
 
 
 def gather_back(
     x: Any, operand: Any, indices: Any, updates: Any, predicate: Any, numbers: ScatterDimensionNumbers, mode: Mode
 ) -> Any:
-    """What an array of the operand's shape holds where a scatter writes: zero where it does not write."""
+    """Read x, of the operand's shape, where a scatter writes. Zero where it drops the update."""
     sizes = window_sizes(numbers, operand, updates)
     return gather(x, indices, numbers.as_gather, sizes, mode=mode, fill_value=0, predicate=predicate)
 
 
 def scatter_batch(ctx: Any, xs: Any, axes: Any, **params: Any) -> Batched:
-    """The batch rule of every scatter."""
+    """Batch a scatter."""
     return batch_scatter(ctx.primitive, ctx, xs, axes, **params)
 
 
 def batch_scatter(
     primitive: Primitive, ctx: Any, xs: Any, axes: Any, *, dimension_numbers: ScatterDimensionNumbers, **params: Any
 ) -> Batched:
-    """The same for what is a scatter once it is batched."""
+    """Batch a primitive that becomes the scatter `primitive` once it is batched."""
     operand, indices, updates, predicate = xs
     axis, index_axis, update_axis, mask_axis = axes
     if axis is None:
@@ -377,15 +353,9 @@ scatter_add_p = Primitive(
 
 
 def bind_scatter(
-    primitive: Primitive,
-    operand: Operand,
-    indices: Operand,
-    updates: Operand,
-    numbers: ScatterDimensionNumbers,
-    mode: Mode,
-    unique_indices: bool,
-    predicate: Value,
-) -> Any:
+    primitive: Primitive, operand: Operand, indices: Operand, updates: Operand, numbers: ScatterDimensionNumbers,
+    mode: Mode, unique_indices: bool, predicate: Value,
+) -> Any:  # fmt: skip
     """Bind a primitive of the scatter family."""
     return bind(
         primitive, operand, indices, updates, operand_of(primitive.name, predicate), dimension_numbers=numbers,
@@ -394,22 +364,15 @@ def bind_scatter(
 
 
 def scatter_add(
-    operand: Operand,
-    scatter_indices: Operand,
-    updates: Operand,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: Mode = None,
-    predicate: Value = True,
-) -> Any:
-    """Add windows of `updates` at computed places, in order: repeated indices add up. Options as for `gather`.
+    operand: Operand, scatter_indices: Operand, updates: Operand, dimension_numbers: ScatterDimensionNumbers, *,
+    indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None, predicate: Value = True,
+) -> Any:  # fmt: skip
+    """Add windows of `updates` at computed indices, in order. Repeated indices accumulate.
 
-    operand: an array [*s]; scatter_indices: integers [*batch, k], the last axis an index vector; updates: [*batch
-    and window axes] of the operand's dtype, as `dimension_numbers` place them. mode: what an index out of bounds
-    means, by default OutOfBoundsError. unique_indices: no two windows meet; the other options are hints. Returns
-    the operand's type, [*s]. Raises ShapeError or DTypeError where the updates do not fit.
+    operand: an array [*s]; scatter_indices: integers [*batch, k], the last axis an index vector; updates: [*batch and
+    window axes] of the operand's dtype, as `dimension_numbers` place them. mode, predicate: as for `gather`.
+    unique_indices: promises that no two windows overlap. Returns the operand's type, [*s]. Raises ShapeError or
+    DTypeError if the updates do not fit, OutOfBoundsError if an index is out of bounds, by default.
 
     >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
     >>> scatter_add(tnp.asarray([1, 2, 3]), tnp.asarray([[2], [2]]), tnp.asarray([5, 6]), numbers)

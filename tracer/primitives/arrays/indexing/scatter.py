@@ -1,4 +1,4 @@
-"""The other scatters: overwrite, multiply, least and greatest. Updates apply in their own order; the last one wins."""
+"""Scatters that overwrite, or take the minimum or maximum. Updates apply in order, so the last one overwrites."""
 
 from __future__ import annotations
 
@@ -6,15 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import NoRuleError, message
 from tracer.ir import dtypes, shape
-from tracer.ir.primitive import NoRule, Primitive, Scatter, Zero
+from tracer.ir.primitive import NoRule, Primitive, Scatter
 from tracer.ir.scalar import ScalarOp
-from tracer.primitives.arrays.indexing.dimension_numbers import (
-    GatherScatterMode,
-    ScatterDimensionNumbers,
-    scatter_reference,
-)
+from tracer.primitives.arrays.indexing.dimension_numbers import GatherScatterMode, ScatterDimensionNumbers
 from tracer.primitives.arrays.indexing.gather import (
     Mode,
     bind_scatter,
@@ -25,16 +20,15 @@ from tracer.primitives.arrays.indexing.gather import (
     settle_scatter,
     window_effects,
 )
+from tracer.primitives.arrays.indexing.reference import scatter_reference
 from tracer.primitives.base.broadcasting import full, full_like
-from tracer.primitives.base.rules import Value, is_linear, one_linear
+from tracer.primitives.base.rules import Value, is_linear
 from tracer.primitives.base.shapes import broadcast_in_dim, iota, reshape
-from tracer.primitives.control.leave_one_out_products import products_of_others
-from tracer.primitives.elementwise.arithmetic import add, div, mul
+from tracer.primitives.elementwise.arithmetic import div
 from tracer.primitives.elementwise.bits import or_
 from tracer.primitives.elementwise.comparison import eq, ne, select
 from tracer.primitives.elementwise.conversion import convert_element_type
 from tracer.primitives.elementwise.float_order import ordered, unordered
-from tracer.trace.source import here
 from tracer.trace.trace import Operand, bind
 
 # scatter
@@ -47,17 +41,12 @@ def _scatter_jvp(ctx: Any, xs: Any, dxs: Any, *, mode: GatherScatterMode, **para
 
 
 def _scatter_transpose(
-    ctx: Any,
-    cts: Any,
-    xs: Any,
-    *,
-    dimension_numbers: ScatterDimensionNumbers,
-    mode: GatherScatterMode,
+    ctx: Any, cts: Any, xs: Any, *, dimension_numbers: ScatterDimensionNumbers, mode: GatherScatterMode,
     unique_indices: bool,
-) -> list[Any]:
+) -> list[Any]:  # fmt: skip
     (ct,), (operand, indices, updates, predicate), numbers = cts, xs, dimension_numbers
     doperand = dupdates = None
-    if is_linear(updates):  # read before it is changed, or it would be copied
+    if is_linear(updates):  # read before ct is overwritten, or ct would be copied
         dupdates = gather_back(ct, operand, indices, updates, predicate, numbers, mode)
         if not unique_indices and shape.size(indices.type.shape[:-1]) > 1:
             wins = _winners(operand, indices, updates, predicate, numbers, mode.settled)
@@ -71,7 +60,7 @@ def _scatter_transpose(
 def _winners(
     operand: Any, indices: Any, updates: Any, predicate: Any, numbers: ScatterDimensionNumbers, mode: GatherScatterMode
 ) -> Any:
-    """Which elements of the updates are there in the end: scatter the windows' numbers and read them back."""
+    """Return which elements of the updates remain: scatter the windows' serial numbers and read them back."""
     sizes = updates.type.shape
     batch = [axis for axis in range(len(sizes)) if axis not in numbers.update_window_dims]
     count = int(np.prod([sizes[axis] for axis in batch], dtype=np.int64))
@@ -90,22 +79,13 @@ scatter_p = Primitive(
 
 
 def scatter(
-    operand: Operand,
-    scatter_indices: Operand,
-    updates: Operand,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: Mode = None,
-    predicate: Value = True,
-) -> Any:
-    """Overwrite windows at computed places. Where several meet, the last in row-major order stays.
+    operand: Operand, scatter_indices: Operand, updates: Operand, dimension_numbers: ScatterDimensionNumbers, *,
+    indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None, predicate: Value = True,
+) -> Any:  # fmt: skip
+    """Overwrite windows at computed indices. Where several overlap, the last in row-major order stays.
 
-    operand: an array [*s]; scatter_indices: integers [*batch, k], the last axis an index vector; updates: [*batch
-    and window axes] of the operand's dtype, as `dimension_numbers` place them. mode: what an index out of bounds
-    means, by default OutOfBoundsError. unique_indices: no two windows meet; the other options are hints. Returns
-    the operand's type, [*s]. Raises ShapeError or DTypeError where the updates do not fit.
+    operand: [*s]; scatter_indices, updates, dimension_numbers, mode, predicate, unique_indices, indices_are_sorted: as
+    for `scatter_add`. Returns the operand's type, [*s]. Raises as `scatter_add`.
 
     >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
     >>> scatter(tnp.asarray([1, 2, 3]), tnp.asarray([[2], [2]]), tnp.asarray([5, 6]), numbers)
@@ -116,112 +96,13 @@ def scatter(
     )
 
 
-# scatter_mul
-
-
-def _scatter_mul_jvp(
-    ctx: Any,
-    xs: Any,
-    dxs: Any,
-    *,
-    dimension_numbers: ScatterDimensionNumbers,
-    mode: GatherScatterMode,
-    unique_indices: bool,
-) -> list[Any]:
-    (operand, indices, updates, predicate), (dx, _, dupdates, _) = xs, dxs
-    numbers, settled = dimension_numbers, mode.settled
-    parts = []
-    if not isinstance(dx, Zero):
-        parts.append(bind_scatter(scatter_mul_p, dx, indices, updates, numbers, settled, unique_indices, predicate))
-    if not isinstance(dupdates, Zero):
-        factor = gather_back(operand, operand, indices, updates, predicate, numbers, settled)
-        if not unique_indices and shape.size(indices.type.shape[:-1]) > 1:
-            factor = mul(factor, _products_of_others(operand, indices, updates, predicate, numbers, settled))
-        zeros = full_like(operand, 0)
-        parts.append(scatter_add(zeros, indices, mul(factor, dupdates), numbers, mode=settled, predicate=predicate))
-    return [parts[0] if len(parts) == 1 else add(*parts)]
-
-
-def _products_of_others(
-    operand: Any, indices: Any, updates: Any, predicate: Any, numbers: ScatterDimensionNumbers, mode: GatherScatterMode
-) -> Any:
-    """For each update, the product of the others that go to the same place."""
-    sizes, count = operand.type.shape, shape.size(operand.type.shape)
-    numbered = reshape(add(iota(dtypes.I64, count), 1), sizes)
-    places = gather_back(numbered, operand, indices, updates, predicate, numbers, mode)  # 0: nowhere
-    written = select(eq(places, 0), full_like(updates, 1), updates)
-    flat = (shape.size(places.shape),)
-    return reshape(products_of_others(reshape(written, flat), reshape(places, flat)), places.shape)
-
-
-def _scatter_mul_transpose(
-    ctx: Any, cts: Any, xs: Any, *, dimension_numbers: ScatterDimensionNumbers, mode: GatherScatterMode, **params: Any
-) -> list[Any]:
-    (ct,), (operand, indices, updates, predicate) = cts, one_linear("scatter_mul", xs)
-    numbers, unique = dimension_numbers, params["unique_indices"]
-    doperand = dupdates = None
-    if is_linear(operand):
-        doperand = bind_scatter(scatter_mul_p, ct, indices, updates, numbers, mode, unique, predicate)
-    if is_linear(updates):
-        if not unique and shape.size(indices.type.shape[:-1]) > 1:
-            raise NoRuleError(
-                message(
-                    f"transpose of scatter_mul{here()}: updates that go to one place are multiplied with each other",
-                    help="say unique_indices=True where no two do; vjp differentiates functions that are not linear",
-                )
-            )
-        dupdates = gather_back(mul(ct, operand), operand, indices, updates, predicate, numbers, mode)
-    return [doperand, None, dupdates, None]
-
-
-scatter_mul_p = Primitive(
-    name="scatter_mul", infer=scatter_infer("scatter_mul", "bifc"), reference=scatter_reference(np.multiply),
-    jvp=_scatter_mul_jvp, settle=settle_scatter, transpose=_scatter_mul_transpose, batch=scatter_batch,
-    lower=Scatter(ScalarOp.MUL), effects=window_effects, guard=3,
-)  # fmt: skip
-
-
-def scatter_mul(
-    operand: Operand,
-    scatter_indices: Operand,
-    updates: Operand,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: Mode = None,
-    predicate: Value = True,
-) -> Any:
-    """Multiply by windows of `updates` at computed places; repeated indices multiply up.
-
-    operand: an array [*s]; scatter_indices: integers [*batch, k], the last axis an index vector; updates: [*batch
-    and window axes] of the operand's dtype, as `dimension_numbers` place them. mode: what an index out of bounds
-    means, by default OutOfBoundsError. unique_indices: no two windows meet; the other options are hints. Returns
-    the operand's type, [*s]. Derivatives divide by nothing. Raises ShapeError or DTypeError where the updates do
-    not fit.
-
-    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
-    >>> scatter_mul(tnp.asarray([1, 2, 3]), tnp.asarray([[2], [2]]), tnp.asarray([5, 6]), numbers)
-    Array([ 1,  2, 90], i64)
-    """
-    return bind_scatter(
-        scatter_mul_p, operand, scatter_indices, updates, dimension_numbers, mode, unique_indices, predicate
-    )
-
-
 # scatter_min and scatter_max
 
 
 def _extreme_jvp(
-    ctx: Any,
-    xs: Any,
-    dxs: Any,
-    *,
-    dimension_numbers: ScatterDimensionNumbers,
-    mode: GatherScatterMode,
-    unique_indices: bool,
+    ctx: Any, xs: Any, dxs: Any, *, dimension_numbers: ScatterDimensionNumbers, mode: GatherScatterMode, **params: Any
 ) -> list[Any]:
-    """Whatever equals the result, operand or update, shares in its tangent equally; an operand that is NaN stays it."""
+    """Share the result's tangent among operand and updates that equal it. An operand that is NaN stays NaN."""
     (operand, indices, updates, predicate), (dx, _, dupdates, _) = xs, dxs
     (y,), numbers, settled = ctx.outputs, dimension_numbers, mode.settled
     stayed = or_(eq(operand, y), ne(operand, operand))
@@ -238,7 +119,7 @@ def _extreme_jvp(
 
 
 def _extreme_reference(function: np.ufunc, *, greatest: bool) -> Any:
-    """The least or greatest; of floats by their order as integers, so that -0 stays below +0."""
+    """Make the reference of a minimum or maximum. Floats compare as ordered integers: -0 stays below +0."""
     combine = scatter_reference(function)
 
     def reference(operand: Any, indices: Any, updates: Any, predicate: Any, **params: Any) -> Any:
@@ -263,23 +144,13 @@ scatter_min_p, scatter_max_p = (
 
 
 def scatter_min(
-    operand: Operand,
-    scatter_indices: Operand,
-    updates: Operand,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: Mode = None,
-    predicate: Value = True,
-) -> Any:
-    """The lesser of what is there and of the updates at computed places; NaN wins.
+    operand: Operand, scatter_indices: Operand, updates: Operand, dimension_numbers: ScatterDimensionNumbers, *,
+    indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None, predicate: Value = True,
+) -> Any:  # fmt: skip
+    """Take the minimum of the operand and the updates at computed indices. NaN wins; equal values share the derivative.
 
-    operand: an array [*s]; scatter_indices: integers [*batch, k], the last axis an index vector; updates: [*batch
-    and window axes] of the operand's dtype, as `dimension_numbers` place them. mode: what an index out of bounds
-    means, by default OutOfBoundsError. unique_indices: no two windows meet; the other options are hints. Returns
-    the operand's type, [*s]. What equals the result shares its derivative. Raises ShapeError or DTypeError where
-    the updates do not fit.
+    operand: [*s]; scatter_indices, updates, dimension_numbers, mode, predicate, unique_indices, indices_are_sorted: as
+    for `scatter_add`. Returns the operand's type, [*s]. Raises as `scatter_add`.
 
     >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
     >>> scatter_min(tnp.asarray([1, 2, 3]), tnp.asarray([[2], [2]]), tnp.asarray([5, 1]), numbers)
@@ -291,23 +162,13 @@ def scatter_min(
 
 
 def scatter_max(
-    operand: Operand,
-    scatter_indices: Operand,
-    updates: Operand,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: Mode = None,
-    predicate: Value = True,
-) -> Any:
-    """The greater of what is there and of the updates at computed places; NaN wins.
+    operand: Operand, scatter_indices: Operand, updates: Operand, dimension_numbers: ScatterDimensionNumbers, *,
+    indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None, predicate: Value = True,
+) -> Any:  # fmt: skip
+    """Take the maximum of the operand and the updates at computed indices. NaN wins; equal values share the derivative.
 
-    operand: an array [*s]; scatter_indices: integers [*batch, k], the last axis an index vector; updates: [*batch
-    and window axes] of the operand's dtype, as `dimension_numbers` place them. mode: what an index out of bounds
-    means, by default OutOfBoundsError. unique_indices: no two windows meet; the other options are hints. Returns
-    the operand's type, [*s]. What equals the result shares its derivative. Raises ShapeError or DTypeError where
-    the updates do not fit.
+    operand: [*s]; scatter_indices, updates, dimension_numbers, mode, predicate, unique_indices, indices_are_sorted: as
+    for `scatter_add`. Returns the operand's type, [*s]. Raises as `scatter_add`.
 
     >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
     >>> scatter_max(tnp.asarray([1, 2, 3]), tnp.asarray([[2], [2]]), tnp.asarray([5, 6]), numbers)

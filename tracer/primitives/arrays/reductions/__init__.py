@@ -1,1 +1,1 @@
-"""Reductions over axes and over windows."""
+"""Reductions over axes and over sliding windows."""

@@ -1,10 +1,10 @@
-"""Reductions of sliding windows (pooling): the sum, the greatest or the least of every place of a window.
+"""Reductions of sliding windows (pooling): sum, max or min at every position of a window.
 
-    operand, base_dilation - 1 neutral elements between its elements, padded with neutral elements; then the windows
-    of `sliding`, reduced
+The operand gets base_dilation - 1 neutral elements between its elements, and is padded with neutral elements. Then the
+windows of `sliding_windows` are reduced.
 
-The tangent of an extreme is that of the first element that attains it, so that its transpose sends every cotangent
-to one element, which XLA calls select and scatter: see `window_extremes`.
+The tangent of an extreme is that of the first element that attains it. So the transpose sends every cotangent to one
+element, as XLA's select-and-scatter does: see `pooling_argmax`.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from tracer.primitives.arrays.sliding_windows import (
     Padding,
     dilated,
     padded,
+    padded_sizes,
     padding_config,
     positions,
     sliding_windows,
@@ -44,7 +45,7 @@ from tracer.primitives.elementwise.float_order import exact_extreme
 from tracer.trace.source import here
 from tracer.trace.trace import as_literal, bind
 
-_WRITTEN_OUT: Final = 12  # longer windows are loops
+_MAX_UNROLLED: Final = 12  # longer windows are loops
 _pad, _windows = cast(Any, pad_p.reference), cast(Any, sliding_windows_p.reference)
 
 
@@ -60,31 +61,26 @@ def _infer(name: str, kinds: str) -> Rule:
         ):
             raise ArgumentError(
                 message(
-                    f"{name}{here()}: one positive window size, stride and dilation, and one padding, for every axis",
+                    f"{name}{here()}: expected window sizes, strides and dilations >= 1, and paddings, per axis",
                     f"got window={window}, strides={strides}, padding={padding}, base_dilation={base_dilation}, "
                     f"window_dilation={window_dilation} for {x}",
                     help="axes that are not reduced have a window of 1",
                 )
             )
-        sizes = _padded_sizes(x.shape, padding, base_dilation)
+        sizes = padded_sizes(x.shape, padding, base_dilation)
         return with_shape(x, positions(sizes, window, strides, window_dilation))
 
     return infer
 
 
-def _places(
+def _positions(
     sizes: Shape, *, window: Shape, strides: Shape, padding: Padding, base_dilation: Shape, window_dilation: Shape
 ) -> Shape:
-    return positions(_padded_sizes(sizes, padding, base_dilation), window, strides, window_dilation)
-
-
-def _padded_sizes(sizes: Shape, padding: Padding, base_dilation: Shape) -> Shape:
-    rows = zip(sizes, padding, base_dilation, strict=True)
-    return tuple(int(np.maximum(0, dilated(n, d) + low + high)) for n, (low, high), d in rows)
+    return positions(padded_sizes(sizes, padding, base_dilation), window, strides, window_dilation)
 
 
 def neutral(op: ScalarOp, dtype: DType) -> Any:
-    """What changes no sum, maximum or minimum; complex numbers are ordered by real, then by imaginary part."""
+    """Return the identity of a sum, maximum or minimum. Complex numbers are ordered by real, then by imaginary part."""
     if op is ScalarOp.ADD:
         return dtype.type(0)
     if dtypes.is_complex(dtype):
@@ -111,9 +107,10 @@ def _sum(windows: Any, *, axis: tuple[int, ...]) -> Any:
 
 
 def _expand(op: ScalarOp, combine: Callable[..., Any], reduce: Callable[..., Any]) -> Rule:
-    """One window along an axis is a reduction of all such axes at once, short ones are sums of strided slices.
+    """Make the expansion of a window reduction, axis by axis.
 
-    Long windows at several places are reductions of windows, axis by axis.
+    A single window along an axis is a reduction. Short windows combine strided slices. Long windows reduce
+    `sliding_windows`.
     """
 
     def expand(
@@ -134,7 +131,7 @@ def _expand(op: ScalarOp, combine: Callable[..., Any], reduce: Callable[..., Any
         for axis, (n, size, step, dilation) in enumerate(zip(counts, window, strides, window_dilation, strict=True)):
             if axis in alone:
                 continue
-            if n and size <= _WRITTEN_OUT:
+            if n and size <= _MAX_UNROLLED:
                 starts = [w * dilation for w in range(size)]
                 parts = [slice_in_dim(x, at, at + dilated(n, step), step, axis) for at in starts]
                 x = parts[0]
@@ -158,7 +155,7 @@ def _sum_transpose(
     ctx: Any, cts: Any, xs: Any, *, window: Shape, strides: Shape, padding: Padding, base_dilation: Shape,
     window_dilation: Shape,
 ) -> list[Any]:  # fmt: skip
-    """Sums of the cotangent, spread by the strides; the cotangent itself where no two windows meet."""
+    """Sum the cotangent, spread by the strides, or place it directly if no two windows overlap."""
     (ct,), sizes = cts, xs[0].type.shape
     if shapes.size(ct.shape):
         lattice = Lattice.of(sizes, window, strides, padding, base_dilation, window_dilation)
@@ -186,7 +183,7 @@ reduce_window_sum_p: Primitive = Primitive(
 
 
 def _located(primitive: Primitive, x: Any, params: Any) -> tuple[Any, Any, Lattice]:
-    """The extremes, the numbers of their places on the lattice, and this lattice."""
+    """Return the extremes, their lattice indices, and the lattice."""
     op = ScalarOp.MAX if primitive is reduce_window_max_p else ScalarOp.MIN
     lattice = Lattice.of(x.type.shape, **params)
     plain = {**params, "padding": ((0, 0),) * x.ndim, "base_dilation": (1,) * x.ndim}
@@ -196,7 +193,7 @@ def _located(primitive: Primitive, x: Any, params: Any) -> tuple[Any, Any, Latti
 
 def _extreme_jvp(ctx: Any, xs: Any, dxs: Any, **params: Any) -> tuple[list[Any], list[Any]]:
     (x,), (dx,) = xs, dxs
-    if isinstance(dx, Zero) or 0 in _places(x.type.shape, **params):
+    if isinstance(dx, Zero) or 0 in _positions(x.type.shape, **params):
         y = bind(ctx.primitive, x, **params)
         return [y], [Zero(tangent_type(y.type))]
     y, numbers, lattice = _located(ctx.primitive, x, params)
@@ -205,7 +202,7 @@ def _extreme_jvp(ctx: Any, xs: Any, dxs: Any, **params: Any) -> tuple[list[Any],
 
 def _extreme_linearize(ctx: Any, xs: Any, active: Sequence[bool], **params: Any) -> Linearized:
     (x,) = xs
-    if 0 in _places(x.type.shape, **params):
+    if 0 in _positions(x.type.shape, **params):
         y = bind(ctx.primitive, x, **params)
         return Linearized([y], (), lambda residuals, dxs: [Zero(tangent_type(y.type))])
     y, numbers, lattice = _located(ctx.primitive, x, params)
@@ -229,7 +226,7 @@ def window_reduction(
     primitive: Primitive, operand: Any, window: Sequence[int], strides: Sequence[int], padding: Padding,
     base_dilation: Sequence[int], window_dilation: Sequence[int],
 ) -> Any:  # fmt: skip
-    """Bind one of the primitives of this family, its settings given for every axis."""
+    """Bind a window reduction, with its settings given for every axis."""
     x = operand_of(primitive.name, operand)
     assert isinstance(x.type, ArrayType)
     return bind(

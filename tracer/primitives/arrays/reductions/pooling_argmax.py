@@ -1,12 +1,12 @@
-"""Where the extreme of every window is, and what moves from these places to the windows.
+"""Argmax of sliding windows, and the gather of tangents from it.
 
-The lattice is the padded operand that windows slide over, its elements numbered row by row along the axes of windows.
-Places are found beside the extremes, in one pass: pairs of an extreme and its number meet axis by axis, the last axis
-first, so that of equal elements the first one of the window stays. Of a window with NaN it is the first NaN's, but for
-long windows that do not meet: there it is the first element's.
+The lattice is the padded operand that windows slide over. Its elements are numbered in row-major order along the axes
+of windows. Indices are found beside the extremes, in one pass: pairs of an extreme and its index are combined axis by
+axis, the last first, so that of equal elements the first one of the window stays. In a window with NaN it is the first
+NaN, except for long windows that do not overlap: there it is the first element.
 
-Tangents are gathered from the places, and transposed, scattered to them: in parallel along axes without windows, and
-along all where no two windows meet.
+Tangents are gathered at these indices and, transposed, scattered to them: in parallel along axes without windows, and
+along all axes if no two windows overlap.
 """
 
 from __future__ import annotations
@@ -34,15 +34,16 @@ from tracer.primitives.elementwise.comparison import eq, gt, lt, ne, select
 from tracer.primitives.elementwise.rounding import rem
 from tracer.trace.trace import as_literal
 
-_MOST_PAIRS: Final = 64  # that are written out
-_MOST_I32: Final = 2**31 - 1
+_MAX_PAIRS: Final = 64  # combined in unrolled code
+_MAX_I32: Final = 2**31 - 1
 
 
 @dataclass(frozen=True)
 class Lattice:
-    """What windows slide over. config: how the operand is padded to it. counts: how many windows lie along an axis.
+    """Padded operand that windows slide over.
 
-    apart: how far windows are apart, where no two of them meet; else None.
+    config: its padding. counts: the number of windows along each axis. apart: the distance of windows, if no two of
+    them overlap; else None.
     """
 
     config: tuple[tuple[int, int, int], ...]
@@ -58,7 +59,7 @@ class Lattice:
         cls, sizes: Shape, window: Shape, strides: Shape, padding: Padding, base_dilation: Shape,
         window_dilation: Shape,
     ) -> Lattice:  # fmt: skip
-        """The lattice of a window reduction that has at least one window."""
+        """Return the lattice of a window reduction that has at least one window."""
         config = padding_config(sizes, padding, base_dilation)
         spread = [dilated(n, d) for n, d in zip(sizes, base_dilation, strict=True)]
         shape = tuple(n + low + high for n, (low, high, _) in zip(spread, config, strict=True))
@@ -73,7 +74,7 @@ class Lattice:
         return cls(config, shape, counts, window, strides, window_dilation, apart)
 
     def padded(self, x: Any, value: Any) -> Any:
-        """An operand, padded by a value."""
+        """Pad an operand to the lattice."""
         return pad(x, as_literal(x.type.dtype.type(value), x.type.dtype), self.config) if self._pads else x
 
     @property
@@ -81,12 +82,12 @@ class Lattice:
         return any(map(any, self.config))
 
     def extremes(self, x: Any, op: ScalarOp, reduce: Callable[[Any], Any]) -> tuple[Any, Any]:
-        """The greatest or least element of every window of a lattice, and its number.
+        """Return the max or min of every window, and its index on the lattice.
 
-        reduce: how values alone are found, where windows are long or elements have no order of their own.
+        reduce: finds values alone, for long windows and for complex elements.
         """
         numbers = self._numbering()
-        if dtypes.is_complex(x.type.dtype) or sum(self.window) > len(self.window) + _MOST_PAIRS:
+        if dtypes.is_complex(x.type.dtype) or sum(self.window) > len(self.window) + _MAX_PAIRS:
             values = reduce(x)
             return values, self._numbers(x, values, op, numbers)
         combine = max if op is ScalarOp.MAX else min
@@ -100,27 +101,27 @@ class Lattice:
 
     @property
     def _numbered(self) -> range:
-        """The axes whose places are numbered: those with windows, if they are neighbours; else all."""
+        """Axes along which elements are numbered: the axes with windows if they are adjacent, else all."""
         axes = [a for a, (w, s) in enumerate(zip(self.window, self.strides, strict=True)) if (w, s) != (1, 1)]
         together = axes and axes[-1] - axes[0] + 1 == len(axes)
         return range(axes[0], axes[-1] + 1) if together else range(len(self.shape))
 
     def _numbering(self) -> Any:
-        """The number of every element of the lattice."""
+        """Return the index of every element of the lattice."""
         axes = self._numbered
         sizes = self.shape[axes.start : axes.stop]
         count = shapes.size(sizes)
-        numbers = reshape(iota(dtypes.I32 if count <= _MOST_I32 else dtypes.I64, count), sizes)
+        numbers = reshape(iota(dtypes.I32 if count <= _MAX_I32 else dtypes.I64, count), sizes)
         return broadcast_in_dim(numbers, self.shape, tuple(axes))
 
     def _shifts(self, x: Any, axis: int) -> list[Any]:
-        """What each element of the window reads along an axis."""
+        """Return, for each element of the window, the slice that all windows read along an axis."""
         step, extent = self.strides[axis], dilated(self.counts[axis], self.strides[axis])
         starts = [w * self.dilations[axis] for w in range(self.window[axis])]
         return [slice_in_dim(x, start, start + extent, step, axis) for start in starts]
 
     def _numbers(self, x: Any, values: Any, op: ScalarOp, numbers: Any) -> Any:
-        """The numbers of known extremes: of the first elements that are not behind them, or by argmax."""
+        """Return the indices of known extremes: the first elements not behind them, or argmax."""
         if self.apart is not None and not dtypes.is_complex(x.type.dtype):
             behind = (lt if op is ScalarOp.MAX else gt)(x, self._spread(values))
             rest = full_like(numbers, np.iinfo(numbers.dtype).max)
@@ -141,7 +142,7 @@ class Lattice:
         return numbers
 
     def at_places(self, x: Any, numbers: Any) -> Any:
-        """The elements of a lattice at these numbers, one for every window; linear in x."""
+        """Gather the elements of a lattice at these indices, one per window. Linear in x."""
         axes, rank = self._numbered, len(self.shape)
         merged = (*self.shape[: axes.start], shapes.size(self.shape[axes.start : axes.stop]), *self.shape[axes.stop :])
         lanes = tuple(axis for axis in range(rank) if axis not in axes)
@@ -153,13 +154,13 @@ class Lattice:
         )  # fmt: skip
 
     def _spread(self, values: Any) -> Any:
-        """What every window has, for all elements of the lattice that belong to it."""
+        """Broadcast each window's value to all elements of the lattice that belong to it."""
         outer = tuple(range(0, 2 * len(self.shape), 2))
         return reshape(broadcast_in_dim(values, self._split, outer), self.shape)
 
     @property
     def _split(self) -> Shape:
-        """Windows that do not meet, and what belongs to each, as axes of their own."""
+        """Shape with non-overlapping windows, and the elements of each, as separate axes."""
         assert self.apart is not None
         return tuple(n for pair in zip(self.counts, self.apart, strict=True) for n in pair)
 
@@ -168,7 +169,7 @@ class Lattice:
         return tuple(range(1, 2 * len(self.shape), 2))
 
     def from_windows(self, values: Any) -> Any:
-        """An array of the operand's shape, with the value of its window in every element that has one, else zero."""
+        """Return an array of the operand's shape with each window's value at its elements, else zero."""
         assert self.apart is not None
         outer = tuple(range(0, 2 * len(self.shape), 2))
         within = tuple(n for pair in zip(self.counts, self.window, strict=True) for n in pair)
@@ -183,6 +184,6 @@ class Lattice:
 
 
 def _is_behind(x: Any, y: Any, op: ScalarOp) -> Any:
-    """Whether real numbers are less extreme than others: NaN is the most extreme, as for argmax."""
+    """Return whether x is less extreme than y. NaN is the most extreme, as for argmax."""
     behind = (lt if op is ScalarOp.MAX else gt)(x, y)
     return or_(behind, and_(ne(y, y), eq(x, x))) if dtypes.is_float(x.dtype) else behind

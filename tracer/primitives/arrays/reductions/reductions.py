@@ -1,4 +1,4 @@
-"""Reductions: sum, prod, max, min, and, or, xor over axes, and the index of an extreme along one axis."""
+"""Reductions over axes: sum, prod, max, min, and, or, xor; and argmax and argmin along one axis."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from tracer.trace.trace import bind
 
 
 def _prod_jvp(ctx: Any, xs: Any, dxs: Any, *, axes: tuple[int, ...]) -> list[Any]:
-    """By halves, (p, dp)(q, dq) = (pq, dp q + p dq): nothing is divided, so zeros are right to every order."""
+    """Multiply by halves, (p, dp)(q, dq) = (pq, dp q + p dq). Nothing is divided, so zeros are exact to every order."""
     product, tangent = (_reduced_last(value, axes) for value in (xs[0], dxs[0]))
     axis = product.ndim - 1
     n = product.shape[axis]
@@ -63,14 +63,14 @@ def _prod_jvp(ctx: Any, xs: Any, dxs: Any, *, axes: tuple[int, ...]) -> list[Any
 
 
 def _reduced_last(x: Any, axes: tuple[int, ...]) -> Any:
-    """The reduced axes as a single one, the last."""
+    """Merge the reduced axes into one, the last."""
     kept = [axis for axis in range(x.ndim) if axis not in axes]
     sizes = [x.shape[axis] for axis in kept]
     return reshape(transpose(x, (*kept, *axes)), (*sizes, shape.size([x.shape[axis] for axis in axes])))
 
 
 def _prod_reference(x: Any, *, axes: tuple[int, ...]) -> Any:
-    """NumPy's; of one element that, whose complex parts a factor of 1 would change where one is not finite."""
+    """Compute NumPy's product. A single element stays as it is: a factor of 1 would change complex infinities."""
     if shape.size([x.shape[axis] for axis in axes]) == 1:
         return x.reshape(shape.drop(x.shape, axes)).copy()
     return accumulated(np.prod)(x, axes=axes)
@@ -83,10 +83,10 @@ reduce_prod_p = Primitive(
 
 
 def reduce_prod(operand: Value, axes: Sequence[int]) -> Any:
-    """The product over `axes`, in the operand's dtype: f16 and bf16 accumulate in f32; of nothing it is 1.
+    """Multiply over `axes`, in the operand's dtype. f16 and bf16 accumulate in f32, an empty product is 1.
 
-    operand: numbers [*s]; axes: from either end. Returns the same dtype, [*s minus axes]. Raises DTypeError for
-    bool, AxisError for an axis that is not there or named twice.
+    operand: numbers [*s]; axes: counted from either end. Returns the same dtype, [*s minus axes]. Raises DTypeError for
+    bool, AxisError if an axis is out of range or repeats.
 
     >>> reduce_prod(tnp.asarray([[1, 2], [3, 4]]), (1,))
     Array([ 2, 12], i64)
@@ -98,7 +98,7 @@ def reduce_prod(operand: Value, axes: Sequence[int]) -> Any:
 
 
 def _extreme_jvp(ctx: Any, xs: Any, dxs: Any, *, axes: tuple[int, ...]) -> list[Any]:
-    """The elements that attain the extreme share in its tangent equally; where it is NaN, the tangent is."""
+    """Share the tangent among the elements that attain the extreme. It is NaN where the extreme is."""
     (x,), (dx,), (y,) = xs, dxs, ctx.outputs
     extreme = broadcast_in_dim(y, x.shape, [axis for axis in range(x.ndim) if axis not in axes])
     if dtypes.is_complex(y.dtype):
@@ -111,7 +111,7 @@ def _extreme_jvp(ctx: Any, xs: Any, dxs: Any, *, axes: tuple[int, ...]) -> list[
 
 
 def _over_axes(function: Callable[..., Any], *, greatest: bool) -> Callable[..., Any]:
-    """NumPy's max or min over axes; of complex numbers in row-major order, since the first of equals counts."""
+    """Make a reference of NumPy's max or min over axes. Of equal complex numbers the first in row-major order wins."""
     extreme = exact_extreme(function, greatest=greatest)
 
     def reference(x: Any, *, axes: tuple[int, ...]) -> Any:
@@ -135,12 +135,10 @@ reduce_max_p, reduce_min_p = (
 
 
 def reduce_max(operand: Value, axes: Sequence[int]) -> Any:
-    """The greatest element over `axes`; NaN where there is one. ShapeError for no elements.
+    """Take the maximum over `axes`. NaN if any element is. Complex numbers compare by real, then by imaginary part.
 
-    Complex numbers are compared by real, then by imaginary part.
-
-    operand: numbers or bool [*s]; axes: from either end. Returns the same dtype, [*s minus axes]. Equal elements
-    share the derivative. Raises AxisError for an axis that is not there or named twice.
+    operand: numbers or bool [*s]; axes: counted from either end. Returns the same dtype, [*s minus axes]. Equal
+    elements share the derivative. Raises ShapeError for no elements, AxisError if an axis is out of range or repeats.
 
     >>> reduce_max(tnp.asarray([[1, 5], [3, 4]]), (0,))
     Array([3, 5], i64)
@@ -149,12 +147,10 @@ def reduce_max(operand: Value, axes: Sequence[int]) -> Any:
 
 
 def reduce_min(operand: Value, axes: Sequence[int]) -> Any:
-    """The least element over `axes`; NaN where there is one. ShapeError for no elements.
+    """Take the minimum over `axes`. NaN if any element is. Complex numbers compare by real, then by imaginary part.
 
-    Complex numbers are compared by real, then by imaginary part.
-
-    operand: numbers or bool [*s]; axes: from either end. Returns the same dtype, [*s minus axes]. Equal elements
-    share the derivative. Raises AxisError for an axis that is not there or named twice.
+    operand: numbers or bool [*s]; axes: counted from either end. Returns the same dtype, [*s minus axes]. Equal
+    elements share the derivative. Raises ShapeError for no elements, AxisError if an axis is out of range or repeats.
 
     >>> reduce_min(tnp.asarray([[1, 5], [3, 4]]), (0,))
     Array([1, 4], i64)
@@ -166,7 +162,7 @@ def reduce_min(operand: Value, axes: Sequence[int]) -> Any:
 
 
 def _of_bits(function: np.ufunc) -> Callable[..., Any]:
-    """A bitwise reduction over axes; the identity is given, since NumPy's is a signed -1."""
+    """Make the reference of a bitwise reduction over axes, with its identity: NumPy's is a signed -1."""
     ones = function is np.bitwise_and
 
     def reference(x: Any, *, axes: tuple[int, ...]) -> Any:
@@ -190,10 +186,10 @@ reduce_and_p, reduce_or_p, reduce_xor_p = (
 
 
 def reduce_and(operand: Value, axes: Sequence[int]) -> Any:
-    """Bitwise `and` over `axes`; on bools, whether all are true. Of nothing, all bits set.
+    """Combine by bitwise `and` over `axes`; for bool, whether all are true. No elements give all bits set.
 
-    operand: bool or integers [*s]; axes: from either end. Returns the same dtype, [*s minus axes]. Raises
-    DTypeError for other dtypes, AxisError for an axis that is not there or named twice.
+    operand: bool or integers [*s]; axes: counted from either end. Returns the same dtype, [*s minus axes]. Raises
+    DTypeError for other dtypes, AxisError if an axis is out of range or repeats.
 
     >>> reduce_and(tnp.asarray([True, False]), (0,))
     Array(False, bool)
@@ -202,10 +198,10 @@ def reduce_and(operand: Value, axes: Sequence[int]) -> Any:
 
 
 def reduce_or(operand: Value, axes: Sequence[int]) -> Any:
-    """Bitwise `or` over `axes`; on bools, whether any is true. Of nothing, zero.
+    """Combine by bitwise `or` over `axes`; for bool, whether any is true. No elements give zero.
 
-    operand: bool or integers [*s]; axes: from either end. Returns the same dtype, [*s minus axes]. Raises
-    DTypeError for other dtypes, AxisError for an axis that is not there or named twice.
+    operand: bool or integers [*s]; axes: counted from either end. Returns the same dtype, [*s minus axes]. Raises
+    DTypeError for other dtypes, AxisError if an axis is out of range or repeats.
 
     >>> reduce_or(tnp.asarray([True, False]), (0,))
     Array(True, bool)
@@ -214,10 +210,10 @@ def reduce_or(operand: Value, axes: Sequence[int]) -> Any:
 
 
 def reduce_xor(operand: Value, axes: Sequence[int]) -> Any:
-    """Bitwise exclusive `or` over `axes`: the parity of every bit. Of nothing, zero.
+    """Combine by bitwise exclusive `or` over `axes`: the parity of every bit. No elements give zero.
 
-    operand: bool or integers [*s]; axes: from either end. Returns the same dtype, [*s minus axes]. Raises
-    DTypeError for other dtypes, AxisError for an axis that is not there or named twice.
+    operand: bool or integers [*s]; axes: counted from either end. Returns the same dtype, [*s minus axes]. Raises
+    DTypeError for other dtypes, AxisError if an axis is out of range or repeats.
 
     >>> reduce_xor(tnp.asarray([6, 3]), (0,))
     Array(5, i64)
@@ -246,7 +242,7 @@ def _arg_infer(name: str) -> Callable[..., Type]:
 
 
 def _arg_reference(function: Callable[..., Any]) -> Callable[..., Any]:
-    """NumPy's argmax or argmin, which take the first NaN."""
+    """Make a reference of NumPy's argmax or argmin, which take the first NaN."""
 
     def reference(x: Any, *, axis: int, index_dtype: DType) -> Any:
         wide = x.astype(dtypes.accumulator_dtype(x.dtype))
@@ -271,13 +267,13 @@ argmax_p, argmin_p = (
 
 
 def argmax(operand: Value, axis: int, index_dtype: DType = dtypes.I64) -> Any:
-    """The index of the greatest element along an axis: of the first if several are equal, or of the first NaN.
+    """Find the index of the maximum along an axis: of the first if several are equal, or of the first NaN.
 
-    Complex numbers are compared by real, then imaginary part.
+    Complex numbers compare by real, then by imaginary part.
 
-    operand: numbers or bool [*s]; axis: from either end, of size 1 or more; index_dtype: of the result. Returns [*s
-    minus axis]. Raises ShapeError for no elements, AxisError for no such axis, DTypeError for an index_dtype of no
-    integers.
+    operand: numbers or bool [*s]; axis: counted from either end, of size 1 or more; index_dtype: the result's. Returns
+    [*s minus axis]. Raises ShapeError for no elements, AxisError if the axis is out of range, DTypeError if index_dtype
+    is no integer dtype.
 
     >>> argmax(tnp.asarray([1.0, 3.0, 3.0]), 0)
     Array(1, i64)
@@ -286,13 +282,13 @@ def argmax(operand: Value, axis: int, index_dtype: DType = dtypes.I64) -> Any:
 
 
 def argmin(operand: Value, axis: int, index_dtype: DType = dtypes.I64) -> Any:
-    """The index of the least element along an axis: of the first if several are equal, or of the first NaN.
+    """Find the index of the minimum along an axis: of the first if several are equal, or of the first NaN.
 
-    Complex numbers are compared by real, then imaginary part.
+    Complex numbers compare by real, then by imaginary part.
 
-    operand: numbers or bool [*s]; axis: from either end, of size 1 or more; index_dtype: of the result. Returns [*s
-    minus axis]. Raises ShapeError for no elements, AxisError for no such axis, DTypeError for an index_dtype of no
-    integers.
+    operand: numbers or bool [*s]; axis: counted from either end, of size 1 or more; index_dtype: the result's. Returns
+    [*s minus axis]. Raises ShapeError for no elements, AxisError if the axis is out of range, DTypeError if index_dtype
+    is no integer dtype.
 
     >>> argmin(tnp.asarray([1.0, 3.0, 1.0]), 0)
     Array(0, i64)
@@ -310,7 +306,7 @@ def _arg(primitive: Primitive, operand: Value, axis: int, index_dtype: DType) ->
 
 
 def _attains_lexicographic(x: Any, axis: int, *, greatest: bool) -> Any:
-    """1 where a complex number is the extreme, by real, then by imaginary part, or NaN where there is one; else 0."""
+    """Return 1 where a complex number is the extreme, by real, then imaginary part, or where it is NaN; else 0."""
     extreme, kept = reduce_max if greatest else reduce_min, [a for a in range(x.ndim) if a != axis]
 
     def is_extreme(part: Any, among: Any) -> Any:

@@ -1,1 +1,1 @@
-"""Functions whose derivative or batching rules the user wrote."""
+"""Functions with derivative or batching rules by the user."""

@@ -1,4 +1,4 @@
-"""Programs that close over no array: what a custom rule makes while a program is transformed is written out in it."""
+"""Conversion of constants to literals, for programs of custom rules: such a program closes over no array."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from tracer.trace.source import here
 from tracer.trace.stage import Staged, stage
 from tracer.trace.trace import Operand
 
-_MOST_ELEMENTS = 1024
+_MAX_ELEMENTS = 1024
 
 
 def closed(staged: Staged) -> Program:
-    """The staged program without its constants, which become literals."""
+    """Return the staged program with its constants as literals. Raises ArgumentError for a large or traced constant."""
     return close_over(staged.program, staged.constants)
 
 
 def close_over(program: Program, constants: Sequence[Array]) -> Program:
-    """A program of (constants..., inputs...) as one of the inputs."""
+    """Turn a program of (constants..., inputs...) into one of the inputs, with the constants as literals."""
     if not constants:
         return program
 
@@ -39,9 +39,9 @@ def close_over(program: Program, constants: Sequence[Array]) -> Program:
 
 
 def _written(array: Array) -> Any:
-    """A concrete array in literals, element by element unless all are equal."""
+    """Write a concrete array in literals, one per element unless all are equal."""
     type, value = array.type, array._value
-    if array._trace is not None or not isinstance(type, ArrayType) or value.size > _MOST_ELEMENTS:
+    if array._trace is not None or not isinstance(type, ArrayType) or value.size > _MAX_ELEMENTS:
         raise ArgumentError(
             message(
                 f"a custom rule{here()} makes an array that the program of a loop, a branch or a call cannot hold",

@@ -1,9 +1,9 @@
-"""`custom_linear`: the tangents of a custom_vjp function, known by their transpose, the user's backward function.
+"""`custom_linear`: the tangents of a custom_vjp function, defined by their transpose, the user's backward function.
 
-In reverse mode the equation stands in linear programs until they are transposed, and is not executed. Forwards, and
-where what backward reads moves as well, it is written out: as the transpose of the backward function, if that is linear
-in its cotangents. Its own tangents are those of a rule whose backward function is the derivative of the user's, so a
-second derivative asks for no more than the user's functions being differentiable.
+In reverse mode the equation stands in linear programs until they are transposed, and is not executed. In forward mode,
+or if residuals have tangents, it expands to the transpose of the backward function, which must be linear in its
+cotangents. Its own derivative uses a rule whose backward function is the derivative of the user's. So a second
+derivative only requires that the user's functions are differentiable.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from tracer.trace.trace import bind_all
 def linear_params(
     rule: VjpRule, xs: Operands, active: Sequence[bool], ys: Operands, residuals: Operands
 ) -> dict[str, Any]:
-    """The parameters of the tangents of a function, from what its forward function took and gave.
+    """Return the parameters of the tangents of a function, from the operands and results of its forward function.
 
-    types, differentiated: of all of its arguments. results: of its tangents. kept: the types of the residuals.
+    types, differentiated: of all arguments. results: types of the tangents. kept: types of the residuals.
     """
     results = tuple(tangent_type(y.type) for y in ys if is_differentiable(y.type))
     return {
@@ -45,7 +45,10 @@ def _transposed(
     *, rule: VjpRule, types: Sequence[Type], differentiated: tuple[bool, ...], results: Sequence[Type],
     kept: Sequence[Type],
 ) -> tuple[Staged, list[bool]]:  # fmt: skip
-    """The tangents written out, of (constants..., residuals..., those active tangents that `reached` flags)."""
+    """Stage the tangents as a program of (constants..., residuals..., active tangents that the flags returned select).
+
+    Raises NoRuleError if the backward function is not linear.
+    """
     staged, nonzeros = stage_backward(rule, kept, results, [True] * len(results), differentiated)
     given = iter(staged.program.outputs)
     found = [next(given) if on else None for on in nonzeros]
@@ -67,9 +70,9 @@ def _transposed(
 
 
 def push_forward(residuals: Operands, dxs: Operands, params: Mapping[str, Any]) -> list[Any]:
-    """The tangents from those of the active arguments, by the transpose of the backward function.
+    """Return the tangents from the active arguments' tangents, by the transpose of the backward function.
 
-    Raises NoRuleError where that is not linear.
+    Raises NoRuleError if the backward function is not linear.
     """
     staged, reached = _transposed(**params)
     return evaluate(staged.program, [*staged.constants, *residuals, *pick(dxs, reached)])
@@ -83,7 +86,7 @@ def _reference(*values: Any, **params: Any) -> list[Any]:
 
 
 def _written(params: Mapping[str, Any]) -> tuple[Program, list[bool]]:
-    """The tangents as a program of the operands but those that the flags leave out."""
+    """Return the tangents as a program, and the flags of the operands it takes."""
     staged, reached = _transposed(**params)
     return closed(staged), [*[True] * len(params["kept"]), *reached]
 
@@ -112,10 +115,10 @@ def _jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], **params: Any) -> list
 
 
 def _derivative(params: Mapping[str, Any], active: Sequence[bool], jvp: Any) -> VjpRule:
-    """The rule of (tangents, their tangents), whose residuals have the tangents of the active ones behind them.
+    """Return the rule of (tangents, their tangents). Its residuals end with the tangents of the active residuals.
 
-    Backwards it takes the cotangents of both: those of the second are what the user's function takes, those of the
-    first are its tangents.
+    Backwards it takes the cotangents of both. The second half goes to the user's function, the first half is its
+    tangents.
     """
     rule, results, kept, differentiated = (params[name] for name in ("rule", "results", "kept", "differentiated"))
 
@@ -163,7 +166,7 @@ def _linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], **params: 
 
 
 def _transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], **params: Any) -> list[Any]:
-    """The user's backward function; the transpose of its transpose where what it read is linear."""
+    """Run the user's backward function, or the transpose of its transpose if residuals are linear."""
     count = len(params["kept"])
     if any(map(is_linear, xs[:count])):
         program, read = _written(params)
@@ -180,7 +183,7 @@ def _transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], **params: Any) -
 
 
 def _batch(ctx: Any, xs: Sequence[Any], axes: Axes, **params: Any) -> Any:
-    """All tangents batched, by a rule that runs the backward function in batches."""
+    """Batch all tangents, with a rule that runs the backward function in batches."""
     count, rule, size = len(params["kept"]), params["rule"], ctx.size
     batched = batched_of(axes[:count])
     residuals = move_to_front(ctx, xs[:count], axes[:count])

@@ -1,20 +1,28 @@
-"""Functions with derivatives of the user's own: custom_jvp and custom_vjp.
+"""Functions with the user's derivatives: custom_jvp and custom_vjp.
 
-Each is an equation with the function's program, for everything but differentiation, and with the user's rule, as a
-Python function on lists of operands. Outside jit the rule runs by itself, with values.
+The equation holds the function's program, and the user's rule as a Python function on lists of operands, for
+differentiation. Outside jit, the rule runs on concrete values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tracer.errors import ArgumentError, message
-from tracer.ir.primitive import Effect, Joint, Linearized, NoRule, Primitive, Structured, Zero
+from tracer.ir.primitive import Joint, Linearized, NoRule, Primitive, Structured, Zero
 from tracer.ir.program import Program
 from tracer.ir.types import Type, is_differentiable, tangent_type, with_shape
 from tracer.primitives.arrays.reductions.reductions import reduce_sum
-from tracer.primitives.base.nested_programs import Axes, active_of, batched_of, move_to_front, nonzero, spread
+from tracer.primitives.base.nested_programs import (
+    Axes,
+    active_of,
+    batched_of,
+    effects_of,
+    move_to_front,
+    nonzero,
+    spread,
+)
 from tracer.primitives.base.reference import run_reference
 from tracer.primitives.control.calls import transpose_call
 from tracer.primitives.control.custom.constants_to_literals import closed
@@ -34,12 +42,6 @@ from tracer.trace.stage import stage
 from tracer.trace.state import named_axis
 from tracer.trace.trace import Operand, bind_all, open_trace, stage_process
 
-
-def _effects(params: Mapping[str, Any]) -> frozenset[Effect]:
-    program: Program | None = params["program"]
-    return program.effects if program is not None else frozenset()
-
-
 # custom_jvp
 
 
@@ -50,7 +52,7 @@ def _jvp_jvp(ctx: Any, xs: Operands, dxs: Sequence[Any], *, program: Program | N
 
 
 def _unmoved(program: Program | None, xs: Operands) -> tuple[list[Any], list[Any]]:
-    """The function's results, which have no tangents."""
+    """Evaluate the function. Its results have zero tangents."""
     assert program is not None  # functions that run with values take the arguments alone
     ys = evaluate(program, xs)
     return ys, [Zero(tangent_type(y.type)) for y in ys]
@@ -59,7 +61,7 @@ def _unmoved(program: Program | None, xs: Operands) -> tuple[list[Any], list[Any
 def _jvp_linearize(
     ctx: Any, xs: Operands, active: tuple[bool, ...], *, program: Program | None, rule: JvpRule
 ) -> Linearized:
-    """The rule runs once: what it computes without tangents is the function's result."""
+    """Run the rule once: values that it computes without tangents are the function's results."""
     if not is_moved(f"custom_jvp {rule.name}", rule.closure, active):
         results, still = _unmoved(program, xs)
         return Linearized(results, (), lambda residuals, dxs: still)
@@ -75,8 +77,11 @@ def _jvp_linearize(
 def _run_split(
     rule: JvpRule, xs: Operands, active: Sequence[bool]
 ) -> tuple[list[Any], list[Array], Program, list[bool]]:
-    """Run a rule with tangents in a trace of their own: its outputs, residuals, what makes of those and of the active
-    tangents the tangents that are not zero, and which those are."""
+    """Run a rule with tangents in a trace of their own.
+
+    Returns its outputs, the residuals, the linear program from residuals and active tangents to nonzero tangents, and
+    the flags of these. Raises ArgumentError if an output depends on a tangent.
+    """
     with open_trace(stage_process, rule.name, staging=False) as linear:
         types = [tangent_type(x.type) for x in xs]
         tangents = [linear.new_input(t) if on else Zero(t) for t, on in zip(types, active, strict=True)]
@@ -93,8 +98,10 @@ def _run_split(
 
 
 class SplitJvp(NamedTuple):
-    """A rule as programs. forward: primals -> (outputs..., residuals...). linear: (residuals..., active tangents...) ->
-    tangents that are not zero. reached: which those are."""
+    """Rule as two programs. forward: primals -> (outputs..., residuals...).
+
+    linear: (residuals..., active tangents...) -> nonzero tangents. reached: the flags of these.
+    """
 
     forward: Program
     linear: Program
@@ -114,7 +121,7 @@ def split_jvp(rule: JvpRule, types: Sequence[Type], active: Sequence[bool]) -> S
 
 
 def _jvp_transpose(ctx: Any, cts: Sequence[Any], xs: Operands, *, program: Program, rule: JvpRule) -> list[Any]:
-    """That of the function itself: where it is linear, no rule is asked."""
+    """Transpose the function itself. Where it is linear, the rule is not used."""
     found: list[Any] = transpose_call(ctx, cts, xs, program=program, inline=True)
     return found
 
@@ -148,7 +155,7 @@ custom_jvp_p = Primitive(
     reference=lambda *values, program, rule: run_reference(program, values),
     jvp=Joint(_jvp_jvp), linearize=_jvp_linearize,
     transpose=_jvp_transpose, batch=_jvp_batch,
-    lower=Structured("custom_jvp"), effects=_effects, multiple=True,
+    lower=Structured("custom_jvp"), effects=effects_of("program"), multiple=True,
     laws={"text": "the user's rule is a Python function, which prints as its name"},
 )  # fmt: skip
 
@@ -178,7 +185,7 @@ def _with_zeros(tangents: Sequence[Any], types: Sequence[Type]) -> list[Any]:
 
 
 def _vjp_jvp(ctx: Any, xs: Operands, dxs: Sequence[Any], *, program: Program | None, rule: VjpRule) -> Any:
-    """Forwards by the transpose of the backward function."""
+    """Push tangents forward by the transpose of the backward function."""
     active = active_of(dxs)
     if not is_moved(f"custom_vjp {rule.name}", rule.closure, active):
         return _unmoved(program, xs)
@@ -218,13 +225,13 @@ custom_vjp_p = Primitive(
     reference=lambda *values, program, rule: run_reference(program, values),
     jvp=Joint(_vjp_jvp), linearize=_vjp_linearize,
     transpose=NoRule("a custom_vjp function is not linear"), batch=_vjp_batch,
-    lower=Structured("custom_vjp"), effects=_effects, multiple=True,
+    lower=Structured("custom_vjp"), effects=effects_of("program"), multiple=True,
     laws={"text": "the user's rule is a Python function, which prints as its name"},
 )  # fmt: skip
 
 
 def evaluate_custom(primitive: Primitive, program: Program, rule: JvpRule | VjpRule, operands: Operands) -> list[Any]:
-    """The equation again, at the current level."""
+    """Bind the equation again, at the current level."""
     return bind_all(primitive, operands, {"program": program, "rule": rule})
 
 

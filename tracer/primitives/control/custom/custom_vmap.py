@@ -1,10 +1,9 @@
-"""`custom_vmap`: a function with a batching rule of the user's own, for everything else a call."""
+"""`custom_vmap`: a function with the user's batching rule, and a call otherwise."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from tracer.ir.primitive import Eager, Joint, Linearized, Primitive, Structured
@@ -13,6 +12,7 @@ from tracer.primitives.base.nested_programs import (
     Axes,
     active_of,
     batched_of,
+    effects_of,
     front_axes,
     move_to_front,
     nonzero,
@@ -21,39 +21,29 @@ from tracer.primitives.base.nested_programs import (
 )
 from tracer.primitives.base.reference import run_reference
 from tracer.primitives.base.shapes import broadcast_in_dim
-from tracer.primitives.control.calls import call_p, program_effects
+from tracer.primitives.control.calls import call_p
+from tracer.primitives.control.custom.rule_functions import Operands, UserRule
 from tracer.trace.evaluate import evaluate
 from tracer.trace.stage import stage
 from tracer.trace.trace import Operand, bind_all
 
-Operands = Sequence[Operand]
 Flags = Sequence[bool]
-_serials = itertools.count()
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class VmapRule:
-    """rule(size, batched, xs) -> (ys, which of them are batched); batch axes come first."""
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class VmapRule(UserRule):
+    """Batching rule: rule(size, batched, xs) -> (ys, their flags). Batch axes come first."""
 
-    name: str
     rule: Callable[[int, Flags, Operands], tuple[list[Any], list[bool]]]
-    serial: int = field(default_factory=_serials.__next__)
-
-    def __tracer_digest__(self) -> str:
-        """Rules of one name are not one rule."""
-        return f"vmap#{self.serial}"
-
-    def __repr__(self) -> str:
-        return f"<vmap of {self.name}>"
 
 
 def shifted_vmap(rule: VmapRule, count: int) -> VmapRule:
-    """The rule of a function whose program takes `count` operands more at the front, which it does not see."""
+    """Return the rule of a program with `count` more operands at the front, which the rule does not see."""
     return VmapRule(rule.name, lambda size, batched, xs: rule.rule(size, batched[count:], xs[count:]))
 
 
 def _jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], *, program: Program, rule: VmapRule) -> Any:
-    """The derivative has a batching rule too: the derivative of the user's."""
+    """Differentiate the function and its batching rule."""
     active = active_of(dxs)
     derived = ctx.transform(program, active)
     new = VmapRule(rule.name, _tangent_rule(ctx.transform, rule, active, derived.active_outputs))
@@ -65,7 +55,7 @@ def _jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], *, program: Program, r
 def _tangent_rule(
     transform: Callable[..., Any], rule: VmapRule, active: tuple[bool, ...], reached: tuple[bool, ...]
 ) -> Callable[[int, Flags, Operands], tuple[list[Any], list[bool]]]:
-    """A primal and its tangent are batched where either is; so are an output and its tangent."""
+    """Differentiate a batching rule. Primals and tangents are batched together, as are outputs and tangents."""
     count = len(active)
 
     def tangent_rule(size: int, batched: Flags, operands: Operands) -> tuple[list[Any], list[bool]]:
@@ -101,7 +91,7 @@ def _spread(x: Operand, size: int) -> Any:
 def _linearize(
     ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], *, program: Program, rule: VmapRule
 ) -> Linearized:
-    """Reverse mode goes through the function itself."""
+    """Linearise the function itself, without its batching rule."""
     assert call_p.linearize is not None
     result: Linearized = call_p.linearize(ctx, xs, active, program=program, inline=True)
     return result
@@ -122,7 +112,7 @@ custom_vmap_p = Primitive(
     infer=lambda *types, program, rule: program.output_types,
     reference=lambda *values, program, rule: run_reference(program, values),
     jvp=Joint(_jvp), linearize=_linearize, transpose=_transpose, batch=_batch,
-    lower=Structured("call"), effects=program_effects, multiple=True, eager=Eager.COMPILED,
+    lower=Structured("call"), effects=effects_of("program"), multiple=True, eager=Eager.COMPILED,
     laws={"text": "the user's rule is a Python function, which prints as its name"},
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Rules of the user's own, as functions on lists of operands: forward derivatives and reverse ones."""
+"""The user's derivative rules as functions on lists of operands, forward and reverse."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ from tracer.trace.state import named_axis, standing_in, state
 from tracer.trace.trace import Operand, stood_in
 
 Operands = Sequence[Operand]
-_serials = itertools.count()
 
 
 class Held(NamedTuple):
-    """An operand that stands for an array which a function closes over. array: it, in words. by_rule: its rule alone
-    does, not the function itself."""
+    """Operand that stands for an array which a function closes over.
+
+    array: a description of the array. by_rule: whether only the function's rule closes over it.
+    """
 
     array: str
     by_rule: bool
@@ -36,49 +37,50 @@ Closure = tuple[Held | None, ...]  # of the first operands; None for one that ha
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class JvpRule:
-    """rule(xs, dxs) -> (ys, dys), the dxs dense or Zero. closure: the first of the xs."""
+class UserRule:
+    """The user's rule, as a parameter of an equation. It prints as its name, and equals only itself."""
 
     name: str
-    rule: Callable[[Operands, Sequence[Any]], tuple[list[Any], list[Any]]]
-    closure: Closure = ()
-    serial: int = field(default_factory=_serials.__next__)
+    serial: int = field(default_factory=itertools.count().__next__, kw_only=True)
 
     def __tracer_digest__(self) -> str:
-        """Rules of one name are not one rule."""
-        return f"jvp#{self.serial}"
+        """Tell rules of equal names apart."""
+        return f"{self._transform}#{self.serial}"
 
     def __repr__(self) -> str:
-        return f"<jvp of {self.name}>"
+        return f"<{self._transform} of {self.name}>"
+
+    @property
+    def _transform(self) -> str:
+        return type(self).__name__.removesuffix("Rule").lower()
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class VjpRule:
-    """forward(xs, active) -> (ys, residuals). backward(residuals, cotangents, active) -> those of xs, or Zero.
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class JvpRule(UserRule):
+    """Forward rule: rule(xs, dxs) -> (ys, dys), with dxs dense or Zero. closure: the first of the xs."""
 
-    active: which of the xs are differentiated; the residuals may differ with it. closure: the first of them. transpose:
-    as `transpose_program`, for what wants `backward` forwards.
+    rule: Callable[[Operands, Sequence[Any]], tuple[list[Any], list[Any]]]
+    closure: Closure = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class VjpRule(UserRule):
+    """Reverse rule: forward(xs, active) -> (ys, residuals), backward(residuals, cts, active) -> cotangents of xs.
+
+    active: which of the xs are differentiated; the residuals may depend on it. Cotangents may be Zero. closure: the
+    first of the xs. transpose: `transpose_program`, to run `backward` forwards.
     """
 
-    name: str
     forward: Callable[[Operands, tuple[bool, ...]], tuple[list[Any], list[Any]]]
     backward: Callable[[Operands, Sequence[Any], tuple[bool, ...]], list[Any]]
     transpose: Callable[[Program, tuple[bool, ...]], Any]
     closure: Closure = ()
-    serial: int = field(default_factory=_serials.__next__)
-
-    def __tracer_digest__(self) -> str:
-        """Rules of one name are not one rule."""
-        return f"vjp#{self.serial}"
-
-    def __repr__(self) -> str:
-        return f"<vjp of {self.name}>"
 
 
 def is_moved(what: str, closure: Closure, active: Sequence[bool]) -> bool:
-    """Whether arguments of a function are differentiated. active: which of its operands are.
+    """Return whether arguments of a function are differentiated. active: the flags of its operands.
 
-    Raises ClosureError if an array that it closes over is, or with its arguments one that its rule does.
+    Raises ClosureError if an array is that the function closes over, or that its rule does beside such an argument.
     """
     arguments = any(active[len(closure) :])
     for held, on in zip(closure, active, strict=False):
@@ -88,9 +90,9 @@ def is_moved(what: str, closure: Closure, active: Sequence[bool]) -> bool:
 
 
 class Closing(NamedTuple):
-    """A function staged with what it closes over: a program of (*operands, *arguments).
+    """Function staged with its closure: a program of (*operands, *arguments).
 
-    named: arrays that its rule closes over, for which the first operands stand in. closure: of all operands.
+    named: arrays that its rule closes over, represented by the first operands. closure: of all operands.
     """
 
     program: Program
@@ -99,14 +101,14 @@ class Closing(NamedTuple):
     closure: Closure
 
     def stand_ins(self, operands: Operands) -> dict[int, Operand]:
-        """By id, for what the rule closes over, while it runs on such operands."""
+        """Map the ids of the arrays that the rule closes over to operands, for while it runs."""
         return {id(array): x for array, x in zip(self.named, operands, strict=False)}
 
 
 def closing_over(
     flat: Callable[[list[Array]], Sequence[Operand]], types: Sequence[Type], name: str, functions: Sequence[Any]
 ) -> Closing:
-    """Stage a function. functions: the user's, of which its rule is made."""
+    """Stage a function. functions: the user's functions, which its rule calls."""
     staged = stage(flat, types, name=name)
     named = captured_arrays(*functions)
     if not named:
@@ -120,12 +122,12 @@ def closing_over(
 
 
 def _held(x: Operand, *, by_rule: bool) -> Held | None:
-    """What errors say of an array that a function closes over, if it may be differentiated or batched."""
+    """Describe an array that a function closes over, if it may be differentiated or batched."""
     return Held(described(x), by_rule) if isinstance(x, Array) and x._trace is not None else None
 
 
 def closed_over(rule: JvpRule | VjpRule, closing: Closing) -> JvpRule | VjpRule:
-    """The rule of a function that takes what it closes over as operands more, at the front."""
+    """Return the rule of a function that takes its closure as more operands, at the front."""
     count, closure = len(closing.closure), closing.closure
 
     def stand_ins(operands: Operands) -> AbstractContextManager[None]:
@@ -159,34 +161,26 @@ def closed_over(rule: JvpRule | VjpRule, closing: Closing) -> JvpRule | VjpRule:
 
 
 def enclosing(rule: JvpRule | VjpRule, what: str, level: int | None) -> JvpRule | VjpRule:
-    """The rule, seen to close over nothing that is differentiated. what, level: see `tracer.trace.custom_rule_scope`.
+    """Wrap a rule to raise if it closes over differentiated arrays. what, level: see `tracer.trace.custom_rule_scope`.
 
-    What is opened after this call may be met by a rule that runs later: a pullback that is batched, for one.
+    A rule may run after later scopes were opened, for one as a batched pullback, and may use their arrays.
     """
     since = opened_last()
-    if isinstance(rule, JvpRule):
-        jvp = rule
 
-        def tangents(xs: Operands, dxs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def within(function: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any) -> Any:
             with enclosed(what, level, since):
-                return jvp.rule(xs, dxs)
+                return function(*args)
 
-        return JvpRule(jvp.name, tangents)
-    vjp = rule
+        return run
 
-    def forward(xs: Operands, active: tuple[bool, ...]) -> tuple[list[Any], list[Any]]:
-        with enclosed(what, level, since):
-            return vjp.forward(xs, active)
-
-    def backward(residuals: Operands, cts: Sequence[Any], active: tuple[bool, ...]) -> list[Any]:
-        with enclosed(what, level, since):
-            return vjp.backward(residuals, cts, active)
-
-    return VjpRule(vjp.name, forward, backward, vjp.transpose)
+    if isinstance(rule, JvpRule):
+        return JvpRule(rule.name, within(rule.rule))
+    return VjpRule(rule.name, within(rule.forward), within(rule.backward), rule.transpose)
 
 
 def stage_forward(rule: VjpRule, types: Sequence[Type], active: tuple[bool, ...]) -> Staged:
-    """The forward function as a program of xs -> (ys..., residuals...)."""
+    """Stage the forward function as a program of xs -> (ys..., residuals...)."""
     return stage(
         lambda inputs: [y for part in rule.forward(inputs, active) for y in part], types, name=f"{rule.name}.forward"
     )
@@ -196,9 +190,9 @@ def stage_backward(
     rule: VjpRule, residuals: Sequence[Type], cotangents: Sequence[Type], present: Sequence[bool],
     active: tuple[bool, ...],
 ) -> tuple[Staged, list[bool]]:  # fmt: skip
-    """The backward function as a program of (residuals..., present cotangents...), and which results are not zero.
+    """Stage the backward function as a program of (residuals..., present cotangents...) -> nonzero results.
 
-    active: of the forward function that gave such residuals.
+    Returns it with the flags of these. active: of the forward function that gave the residuals.
     """
     kept: list[bool] = []
 
@@ -217,9 +211,9 @@ def batched_backward(
     rule: VjpRule, ctx: Any, residuals: Operands, batched: Sequence[bool], cotangents: Sequence[Any],
     active: tuple[bool, ...],
 ) -> list[Any]:  # fmt: skip
-    """What the backward function gives in a batch, batched along axis 0 as the cotangents are; None for zeros.
+    """Run the backward function on a batch. Results are batched along axis 0, as the cotangents are; None for zeros.
 
-    batched: which residuals are. ctx: of the batch rule that wants it. active: see `stage_backward`.
+    batched: flags of the residuals. ctx: the context of the calling batch rule. active: see `stage_backward`.
     """
     lanes = [with_shape(x.type, x.type.shape[1:]) if on else x.type for x, on in zip(residuals, batched, strict=True)]
     arriving = [with_shape(c.type, c.type.shape[1:]) for c in cotangents]

@@ -1,13 +1,13 @@
-"""The derivative of a while_loop in bounded memory: primitives on sweeps (`sweeps`), linear in their last operands.
+"""Derivative of a while_loop in bounded memory: primitives on sweeps (`sweeps`), linear in their last operands.
 
     loop_push(cond_consts, c, x, dc, dx) -> dx                 the tangents after the loop
-    loop_pull(cond_consts, c, x, ct c, ct x) -> ct c, ct x     its transpose; by checkpoints (`checkpoints`)
+    loop_pull(cond_consts, c, x, ct c, ct x) -> ct c, ct x     its transpose, by checkpoints (`checkpoint_schedule`)
     loop_bend(cond_consts, c, x, ct, dc, dx, d ct) -> d ct     the derivative of loop_pull, ct for both cotangents
 
-What pulls back adds to the cotangents of the constants that it is given. Nothing is kept between the loop and its
-derivative but what entered it. The derivative of pulling back through a loop is pulling back through the loop that
-carries tangents along; and what it makes of dc and dx is a Hessian's, its own transpose. So derivatives of every order
-are sweeps, and bounded by the same limit.
+loop_pull adds to the cotangents of the constants that it is given. Only the loop's operands are kept between the loop
+and its derivative. The derivative of pulling back through a loop is pulling back through the loop that also carries
+tangents. Its dependence on dc and dx is a Hessian, its own transpose. So derivatives of every order are sweeps, within
+the same memory.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tracer.ir.primitive import Composite, Eager, Effect, Joint, Linearized, Primitive, Zero
+from tracer.ir.primitive import Composite, Eager, Joint, Linearized, Primitive, Zero
 from tracer.ir.program import Program
 from tracer.ir.types import Type, tangent_type
-from tracer.primitives.base.nested_programs import Axes, active_of, batched_of, move_to_front, pick
+from tracer.primitives.base.nested_programs import Axes, active_of, batched_of, effects_of, move_to_front, pick
 from tracer.primitives.base.reference import run_reference
 from tracer.primitives.base.rules import is_linear
 from tracer.primitives.control.reverse.checkpoint_schedule import pull_in_memory
@@ -40,22 +40,24 @@ from tracer.trace.evaluate import evaluate
 from tracer.trace.stage import stage
 from tracer.trace.trace import Operand, bind_all
 
+_EFFECTS = effects_of("cond", "forward")
 
-def _more_moving(ctx: Any, sweep: Sweep, active: Sequence[bool], jvp: Jvp) -> Sweep:
-    """The sweep in which all constants and carries move that are flagged among the operands."""
+
+def _more_moving(sweep: Sweep, active: Sequence[bool], jvp: Jvp) -> Sweep:
+    """Widen the sweep: constants and carries move that are flagged among the operands."""
     _, consts, carry, _ = sweep.split(active)
     return widened(sweep, (*consts, *carry), jvp)
 
 
 def _tangents(ctx: Any, sweep: Sweep, wider: Sweep, dxs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """Tangents of the constants and carries that move in `wider`, and of all their cotangents."""
+    """Return tangents of the constants and carries that move in `wider`, and of all their cotangents."""
     _, consts, carry, moved = sweep.split(dxs)
     tangents = [ctx.instantiate(dx) for dx in pick([*consts, *carry], wider.moving)]
     return tangents, _with_zeros(ctx, sweep, wider, [ctx.instantiate(dx) for dx in moved])
 
 
 def _with_zeros(ctx: Any, sweep: Sweep, wider: Sweep, cotangents: Sequence[Any]) -> list[Any]:
-    """Cotangents of all that moves in `wider`: zeros where nothing is pulled back."""
+    """Return cotangents of all that moves in `wider`, zeros where `sweep` pulls nothing back."""
     assert wider.backward is not None
     if wider is sweep:
         return list(cotangents)
@@ -63,29 +65,30 @@ def _with_zeros(ctx: Any, sweep: Sweep, wider: Sweep, cotangents: Sequence[Any])
 
 
 def _operands(ctx: Any, sweep: Sweep, wider: Sweep, xs: Sequence[Any]) -> list[Any]:
-    """The operands of `loop_pull` of the wider sweep, from those of the other."""
+    """Convert the operands of `loop_pull` on `sweep` to operands on `wider`."""
     cond_consts, consts, carry, cotangents = sweep.split(xs)
     return [*cond_consts, *consts, *carry, *_with_zeros(ctx, sweep, wider, cotangents)]
 
 
-def _effects(params: Mapping[str, Any]) -> frozenset[Effect]:
-    effects: frozenset[Effect] = params["cond"].effects | params["forward"].effects
-    return effects
-
-
 def _batched(ctx: Any, xs: Sequence[Any], axes: Axes, sweep: Sweep) -> tuple[Sweep, list[Any], list[Any]]:
-    """The batched sweep, its operands, and the other operands, batched."""
+    """Return the batched sweep, its operands, and the remaining operands, batched."""
     known = sweep.cond_consts + len(sweep.moving)
     operands = move_to_front(ctx, xs[:known], axes[:known])
     wide, operands = batched_sweep(ctx, sweep, operands, batched_of(axes[:known]))
     return wide, operands, [ctx.to_front(x, axis) for x, axis in zip(xs[known:], axes[known:], strict=True)]
 
 
+def _reordering(order: list[int], active: Sequence[bool]) -> tuple[list[int], list[int]]:
+    """Return `order`, positions of operands in another primitive, and where each active one's tangent is given."""
+    positions = [i for i, on in enumerate(active) if on]
+    return order, [positions.index(i) for i in order if active[i]]
+
+
 # loop_push
 
 
 def _push_loop(sweep: Sweep) -> tuple[Program, Program]:
-    """The condition and the body of the loop that carries (x, dx), with constants (c, dc)."""
+    """Return the condition and body of the loop that carries (x, dx), with constants (c, dc)."""
     c, x, m = sweep.consts, sweep.carries, sum(sweep.moving_consts)
     tangents = sweep.linear.input_types[c + len(sweep.residual_types) :]
     dc, dx = tangents[:m], tangents[m:]
@@ -106,7 +109,7 @@ def _push_loop(sweep: Sweep) -> tuple[Program, Program]:
 
 
 def _push_params(sweep: Sweep) -> dict[str, Any]:
-    """The parameters of that loop as a while_loop."""
+    """Return the parameters of `_push_loop` as a while_loop."""
     cond, body = _push_loop(sweep)
     consts = sweep.consts + sum(sweep.moving_consts)
     return {
@@ -115,7 +118,7 @@ def _push_params(sweep: Sweep) -> dict[str, Any]:
 
 
 def _push_operands(sweep: Sweep, values: Sequence[Any]) -> list[Any]:
-    """The operands of `loop_push` in the order of that loop."""
+    """Return the operands of `loop_push` in the order of `_push_loop`."""
     cond_consts, consts, carry, tangents = sweep.split(values)
     m = sum(sweep.moving_consts)
     return [*cond_consts, *consts, *tangents[:m], *carry, *tangents[m:]]
@@ -137,12 +140,9 @@ def _push_jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], **params: Any) ->
 def _push_linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], **params: Any) -> Linearized:
     sweep = sweep_of(params)
     assert while_p.linearize is not None
-    operands = _push_operands(sweep, xs)
-    order = _push_operands(sweep, range(len(xs)))
+    order, given = _reordering(_push_operands(sweep, range(len(xs))), active)
     moved = tuple(active[i] for i in order)
-    linearized: Linearized = while_p.linearize(ctx, operands, moved, **_push_params(sweep))
-    positions = [i for i in range(len(xs)) if active[i]]
-    given = [positions.index(i) for i in order if active[i]]
+    linearized: Linearized = while_p.linearize(ctx, [xs[i] for i in order], moved, **_push_params(sweep))
 
     def apply(residuals: Sequence[Any], dxs: Sequence[Any]) -> Sequence[Any]:
         return linearized.apply(residuals, [dxs[i] for i in given])[sweep.carries :]
@@ -162,12 +162,12 @@ def _push_transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], **params: A
 
 
 def _constants_first(sweep: Sweep) -> tuple[bool, ...]:
-    """Of all that moves, the constants."""
+    """Return flags of the constants, among all that moves."""
     return (*[True] * sum(sweep.moving_consts), *[False] * sum(sweep.moving_carries))
 
 
 def _sums(ctx: Any, xs: Sequence[Any], positions: Sequence[int]) -> list[Any]:
-    """What else reaches the operands at these positions, or zeros."""
+    """Return the sums that already reach the operands at these positions, or zeros."""
     totals = [ctx.claim(i) if is_linear(xs[i]) else None for i in positions]
     return [
         ctx.zeros(tangent_type(xs[i].type)) if total is None else total
@@ -196,7 +196,7 @@ def _push_reference(*values: Any, **params: Any) -> list[Any]:
 loop_push_p = Primitive(
     name="loop_push", infer=lambda *types, linear, **params: linear.output_types,
     reference=_push_reference, jvp=Joint(_push_jvp), linearize=_push_linearize, transpose=_push_transpose,
-    batch=_push_batch, lower=Composite(_push_expand), effects=_effects, multiple=True, eager=Eager.COMPILED,
+    batch=_push_batch, lower=Composite(_push_expand), effects=_EFFECTS, multiple=True, eager=Eager.COMPILED,
 )  # fmt: skip
 
 
@@ -218,7 +218,7 @@ def _pull_reference(*values: Any, **params: Any) -> list[Any]:
 
 
 def _pushed_operands(sweep: Sweep, xs: Sequence[Any], tangents: Sequence[Any], moved: Sequence[Any]) -> list[Any]:
-    """The operands of `loop_pull` of the loop that carries tangents, from those of this one."""
+    """Convert the operands of `loop_pull` on this loop to operands on the loop that carries tangents."""
     cond_consts, consts, carry, cts = sweep.split(xs)
     m = sum(sweep.moving_consts)
     arriving = [*moved[:m], *cts[:m], *moved[m:], *cts[m:]]
@@ -226,7 +226,7 @@ def _pushed_operands(sweep: Sweep, xs: Sequence[Any], tangents: Sequence[Any], m
 
 
 def _halves(sweep: Sweep, results: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """What `loop_pull` of the loop that carries tangents gives: the results of this one, and their derivatives."""
+    """Split results of `loop_pull` on the loop that carries tangents: this loop's results, and their derivatives."""
     m, n = sum(sweep.moving_consts), sum(sweep.moving_carries)
     a, b, c = m, 2 * m, 2 * m + n
     return [*results[a:b], *results[c:]], [*results[:a], *results[b:c]]
@@ -234,7 +234,7 @@ def _halves(sweep: Sweep, results: Sequence[Any]) -> tuple[list[Any], list[Any]]
 
 def _pull_jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], **params: Any) -> Any:
     sweep = sweep_of(params)
-    wider = _more_moving(ctx, sweep, active_of(dxs), ctx.transform)
+    wider = _more_moving(sweep, active_of(dxs), ctx.transform)
     wide = pushed_forward(wider, ctx.transform)
     tangents, moved = _tangents(ctx, sweep, wider, dxs)
     operands = _pushed_operands(wider, _operands(ctx, sweep, wider, xs), tangents, moved)
@@ -249,7 +249,7 @@ def _pull_linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], **par
     def jvp(*args: Any) -> Any:
         return jvp_of_split(ctx.transform, *args)
 
-    wider = _more_moving(ctx, sweep, active, jvp)
+    wider = _more_moving(sweep, active, jvp)
     tangent_types = map(tangent_type, pick(wider.forward.input_types, wider.moving))
     base = wider if wider.symmetric and is_square(wider, list(tangent_types)) else keeping_carries(wider)
     wide = pushed_forward(base, jvp)
@@ -276,7 +276,7 @@ def _pull_transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], **params: A
 
 
 def _pull_batch(ctx: Any, xs: Sequence[Any], axes: Axes, **params: Any) -> Any:
-    """What moves becomes a batch with its cotangents, so that second derivatives are square, and in bounded memory."""
+    """Batch all that moves along with its cotangents, so that second derivatives stay square, and in bounded memory."""
     sweep = sweep_of(params)
     moving = (*[False] * sweep.cond_consts, *sweep.moving, *[False] * sum(sweep.moving))
     spread = [ctx.to_front(x, axis) if on else x for x, axis, on in zip(xs, axes, moving, strict=True)]
@@ -291,7 +291,7 @@ loop_pull_p = Primitive(
     name="loop_pull", infer=lambda *types, backward, **params: backward.output_types, reference=_pull_reference,
     jvp=Joint(_pull_jvp), linearize=_pull_linearize, transpose=_pull_transpose, batch=_pull_batch,
     lower=Composite(lambda *operands, **params: pull_in_memory(sweep_of(params), operands)),
-    effects=_effects, multiple=True, eager=Eager.COMPILED,
+    effects=_EFFECTS, multiple=True, eager=Eager.COMPILED,
 )  # fmt: skip
 
 
@@ -299,7 +299,7 @@ loop_pull_p = Primitive(
 
 
 def _sweeps_of(params: Mapping[str, Any]) -> tuple[Sweep, Sweep]:
-    """The sweep, and that of the loop which carries tangents."""
+    """Return the sweep, and the sweep of the loop which carries tangents."""
     own = {name: value for name, value in params.items() if not name.startswith("d_")}
     sweep = sweep_of(own)
     m = sum(sweep.moving_consts)
@@ -320,7 +320,7 @@ def _sweeps_of(params: Mapping[str, Any]) -> tuple[Sweep, Sweep]:
 
 
 def _bend_operands(sweep: Sweep, values: Sequence[Any]) -> list[Any]:
-    """The operands of `loop_bend` as those of the wider `loop_pull`."""
+    """Convert the operands of `loop_bend` to operands of the wider `loop_pull`."""
     tangents = sum(sweep.moving)
     known = sweep.cond_consts + len(sweep.moving) + tangents
     return _pushed_operands(sweep, values[:known], values[known : known + tangents], values[known + tangents :])
@@ -351,11 +351,8 @@ def _bend_jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], **params: Any) ->
 
 def _bend_linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], **params: Any) -> Linearized:
     sweep, wide = _sweeps_of(params)
-    order = _bend_operands(sweep, range(len(xs)))
-    moved = tuple(active[i] for i in order)
-    linearized = _pull_linearize(ctx, _bend_operands(sweep, xs), moved, **wide.params)
-    positions = [i for i in range(len(xs)) if active[i]]
-    given = [positions.index(i) for i in order if active[i]]
+    order, given = _reordering(_bend_operands(sweep, range(len(xs))), active)
+    linearized = _pull_linearize(ctx, [xs[i] for i in order], tuple(active[i] for i in order), **wide.params)
 
     def apply(residuals: Sequence[Any], dxs: Sequence[Any]) -> Sequence[Any]:
         return _halves(sweep, linearized.apply(residuals, [dxs[i] for i in given]))[1]
@@ -364,7 +361,7 @@ def _bend_linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], **par
 
 
 def _bend_transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], **params: Any) -> list[Any]:
-    """A Hessian is its own transpose, where it is one; what reaches the cotangents' tangents is pushed forward."""
+    """Transpose a Hessian, which is symmetric except under custom rules. Cotangents' tangents are pushed forward."""
     sweep, wide = _sweeps_of(params)
     own = {name: v for name, v in params.items() if not name.startswith("d_") and name != "backward"}
     first, second = sweep.consts, len(sweep.moving) + sum(sweep.moving_consts)
@@ -407,7 +404,7 @@ def _bend_batch(ctx: Any, xs: Sequence[Any], axes: Axes, **params: Any) -> Any:
 
 loop_bend_p = Primitive(
     name="loop_bend", infer=_bend_infer, reference=_bend_reference, jvp=Joint(_bend_jvp), linearize=_bend_linearize,
-    transpose=_bend_transpose, batch=_bend_batch, lower=Composite(_bend_expand), effects=_effects, multiple=True,
+    transpose=_bend_transpose, batch=_bend_batch, lower=Composite(_bend_expand), effects=_EFFECTS, multiple=True,
     eager=Eager.COMPILED,
 )  # fmt: skip
 

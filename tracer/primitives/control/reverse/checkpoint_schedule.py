@@ -1,14 +1,14 @@
-"""Pulling cotangents back through a loop of unknown length, in a given number of bytes.
+"""Checkpoint schedule: pulling cotangents back through a loop of unknown length, in a given number of bytes.
 
-The first steps leave their residuals on stacks, which take half of the memory. Where the loop goes on, the other half
-holds the residuals of one chunk of steps and checkpoints: carries at the start of equal segments, whose length doubles,
-every other checkpoint dropped, when half of the slots are taken (online checkpointing: Stumm & Walther 2010, SIAM J.
-Sci. Comput. 32(2)). Backwards, each segment is run again from its checkpoint; one longer than a chunk leaves more
-checkpoints in the slots that are free, spaced as in treeverse (Griewank 1992, Optim. Methods Softw. 1(1)).
+The first steps leave their residuals on stacks, which take half of the memory. If the loop goes on, the other half
+holds the residuals of one chunk of steps and checkpoints: carries at the start of equal segments. When half of the
+slots are taken, every other checkpoint is dropped and the segments double (online checkpointing: Stumm & Walther 2010,
+SIAM J. Sci. Comput. 32(2)). Backwards, each segment is rerun from its checkpoint. One longer than a chunk leaves more
+checkpoints in the free slots, spaced as in treeverse (Griewank 1992, Optim. Methods Softw. 1(1)).
 
-With S slots and chunks of L steps, N steps cost at most N (2 + r) steps forwards besides those of the loop itself, r
-the least number with binomial(S/2 + r, r) >= 4 N / (S L): 1 up to some S^2 L / 8 steps, and never more than
-log2(4 N / (S L)) while S/2 is not less than that.
+With S slots and chunks of L steps, N steps cost at most N (2 + r) forward steps besides those of the loop itself, r the
+smallest integer with binomial(S/2 + r, r) >= 4 N / (S L). r is 1 up to some S^2 L / 8 steps, and at most log2(4 N / (S
+L)) if S/2 is at least that.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ STEP = array_type(dtypes.I64, ())
 
 
 def bytes_of(types: Sequence[Type]) -> int:
-    """The memory of values of these types."""
+    """Return the memory of values of these types."""
     stored = [storage_type(type) for type in types]
     return sum(size(s) * s.dtype.itemsize for s in stored)
 
 
 def steps_within(memory: int, types: Sequence[Type]) -> int:
-    """How many items of these types fit on stacks, which may be half empty, for they double as they grow."""
+    """Return how many items of these types fit on stacks. A stack may be half empty, since it grows by doubling."""
     return memory // (2 * bytes_of(types)) if bytes_of(types) else 2**40
 
 
 class Shares:
-    """How many steps and checkpoints the memory of a sweep holds."""
+    """Numbers of steps and checkpoints that the memory of a sweep holds."""
 
     def __init__(self, sweep: Sweep) -> None:
         residuals, carry = sweep.residual_types, sweep.forward.output_types[: sweep.carries]
@@ -66,7 +66,7 @@ def min_int(a: int, b: int) -> int:
 
 
 def pull_in_memory(sweep: Sweep, operands: Sequence[Any]) -> Values:
-    """The cotangents of the constants and carries that move, from (cond_consts, consts, carry, cotangents of both)."""
+    """Return the cotangents of all that moves. operands: (cond_consts, consts, carry, cotangents)."""
     operands = _as_declared(sweep, operands)
     run, shares = _Run(sweep, operands), Shares(sweep)
     cotangents = sweep.split(operands)[3]
@@ -77,7 +77,7 @@ def pull_in_memory(sweep: Sweep, operands: Sequence[Any]) -> Values:
 
 
 def _as_declared(sweep: Sweep, operands: Sequence[Any]) -> Values:
-    """The operands, as weak as the programs' inputs are: what is pushed has the types that stacks are made for."""
+    """Make the operands as weak as the programs' inputs: stacks are made for these types."""
     types = (*sweep.cond.input_types[: sweep.cond_consts], *sweep.forward.input_types)
     return [*map(_as_weak_as, types, operands), *operands[len(types) :]]
 
@@ -87,24 +87,24 @@ def _as_weak_as(type: Type, x: Any) -> Any:
 
 
 class _Run:
-    """The steps of a sweep, with its constants."""
+    """Steps of a sweep, with its constants."""
 
     def __init__(self, sweep: Sweep, operands: Sequence[Any]) -> None:
         self.sweep = sweep
         self.cond_consts, self.consts, _, _ = sweep.split(operands)
 
     def holds(self, carry: Sequence[Any]) -> Any:
-        """Whether the loop goes on."""
+        """Return whether the loop goes on."""
         return evaluate(self.sweep.cond, [*self.cond_consts, *carry])[0]
 
     def step(self, carry: Sequence[Any]) -> Values:
-        """The next carries."""
+        """Return the next carries."""
         forward = self.sweep.forward
         bare = Program(forward.inputs, forward.equations, forward.outputs[: self.sweep.carries], forward.name)
         return evaluate(bare, [*self.consts, *carry])
 
     def recording(self, carry: Sequence[Any], stacks: Sequence[Any]) -> Values:
-        """The next carries, and the stacks with the step's residuals."""
+        """Return the next carries, and the stacks with the step's residuals."""
         results = evaluate(self.sweep.forward, [*self.consts, *carry])
         n = self.sweep.carries
         return [*results[:n], *(push(s, r) for s, r in zip(stacks, results[n:], strict=True))]
@@ -113,7 +113,7 @@ class _Run:
         return [empty(type) for type in self.sweep.residual_types]
 
     def recorded(self, carry: Values, more: Callable[[Any], Any]) -> tuple[Any, Values, Values]:
-        """The loop's steps, as long as `more` of their count holds: the count, the carries, the residuals."""
+        """Run steps while `more(count)` holds and the loop goes on; return the count, the carries, the residuals."""
         n = self.sweep.carries
 
         def test(values: Values) -> Any:
@@ -126,11 +126,11 @@ class _Run:
         return trips, rest[:n], rest[n:]
 
     def advanced(self, carry: Values, steps: Any) -> Values:
-        """The carries so many steps later."""
+        """Return the carries after `steps` steps."""
         return count(steps, lambda _, values: self.step(values), carry)
 
     def back(self, steps: Any, stacks: Values, moved: Values) -> Values:
-        """So many steps backwards, which read stacks: `moved` are the cotangents of constants and carries."""
+        """Run `steps` steps backwards, reading stacks. moved: the cotangents of constants and carries."""
         assert self.sweep.backward is not None
         backward = self.sweep.backward
 
@@ -140,7 +140,10 @@ class _Run:
         return count(steps, step, moved, reverse=True)
 
     def checkpointed(self, carry: Values, shares: Shares) -> tuple[Any, Any, Values]:
-        """Run to the end: how many slots are taken, how many steps there were, the slots: positions and carries."""
+        """Run to the end, leaving checkpoints.
+
+        Returns the number of slots taken, the number of steps, and the slots (positions and carries).
+        """
         n, most = self.sweep.carries, shares.slots // 2
 
         def segment(values: Values) -> Values:
@@ -163,14 +166,14 @@ class _Run:
         return used, end, rest[n:]
 
     def back_through(self, used: Any, end: Any, slots: Values, moved: Values, shares: Shares) -> Values:
-        """Back through all segments, the last first."""
+        """Run back through all segments, the last first."""
         n, chunk = len(moved), shares.chunk
 
         def segment(values: Values) -> Values:
             used, end, moved, slots = values[0], values[1], values[2 : 2 + n], values[2 + n :]
             start, *carry = [item(s, sub(used, 1)) for s in slots]
             used, start, carry, slots = self.divided(used, start, end, carry, slots, shares)
-            first = max(start, sub(end, chunk))  # behind the checkpoint where no slot is left for another
+            first = max(start, sub(end, chunk))  # after the checkpoint, if no slot was free for another
             carry = self.advanced(carry, sub(first, start))
             steps = sub(end, first)
             x = self.sweep.carries
@@ -184,7 +187,7 @@ class _Run:
     def divided(
         self, used: Any, start: Any, end: Any, carry: Values, slots: Values, shares: Shares
     ) -> tuple[Any, Any, Values, Values]:
-        """More checkpoints between the last one and the end, until a chunk is left or no slot is free."""
+        """Add checkpoints between the last one and the end, until one chunk is left or no slot is free."""
         n, chunk = self.sweep.carries, shares.chunk
 
         def test(values: Values) -> Any:
@@ -204,9 +207,9 @@ class _Run:
 
 
 def _left_part(chunks: Any, free: Any) -> Any:
-    """How many chunks treeverse leaves left of its first checkpoint: chunks * r / (free + r).
+    """Return how many chunks treeverse leaves left of its first checkpoint: chunks * r / (free + r).
 
-    r is the least number of repetitions with binomial(free + r, r) >= chunks.
+    r is the smallest number of repetitions with binomial(free + r, r) >= chunks.
     """
     wanted, slots = convert_element_type(chunks, dtypes.F64), convert_element_type(free, dtypes.F64)
 
@@ -221,7 +224,7 @@ def _left_part(chunks: Any, free: Any) -> Any:
 
 
 def _drop_odd(k: Any, slots: Values) -> Values:
-    """Move what is at 2k to k."""
+    """Move the item at 2k to k."""
     return [put(s, k, item(s, mul(k, 2))) for s in slots]
 
 
@@ -230,7 +233,7 @@ def _integer(value: int) -> Operand:
 
 
 def repeat(test: Callable[[Values], Any], step: Callable[[Values], Values], carry: Sequence[Any]) -> Values:
-    """A while_loop over functions, which may read values from outside."""
+    """Bind a while_loop over functions, which may close over arrays."""
     types = [x.type for x in carry]
     cond = stage(lambda values: [test(values)], types, name="test")
     body = stage(step, types, name="step")
@@ -238,7 +241,7 @@ def repeat(test: Callable[[Values], Any], step: Callable[[Values], Values], carr
 
 
 def count(steps: Any, step: Callable[[Any, Values], Values], carry: Sequence[Any], *, reverse: bool = False) -> Values:
-    """A for_loop over a function, which may read values from outside."""
+    """Bind a for_loop over a function, which may close over arrays."""
     staged = stage(lambda values: step(values[0], values[1:]), [STEP, *(x.type for x in carry)], name="step")
     program, outside = staged.program, len(staged.constants)
     inputs = (program.inputs[outside], *program.inputs[:outside], *program.inputs[outside + 1 :])

@@ -1,8 +1,8 @@
-"""Programs that are linear in some of their inputs, taken apart: what is known without those, and the linear rest.
+"""Partial evaluation of programs that are linear in some inputs: the known part, and the linear rest.
 
-Transposition runs the first and transposes the second. A loop whose count, or some of whose carries, depend on nothing
-linear is taken apart like one that is differentiated: a loop of what is known leaves what its steps know on stacks, and
-a loop of linear steps, which has a transpose, reads it.
+Transposition runs the first and transposes the second. Some loops have a count, or carries, that depend on nothing
+linear. Such a loop is split as if it were differentiated: a loop of known values leaves residuals on stacks, and a loop
+of linear steps, which has a transpose, reads them.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from tracer.ir.linearized import LinearizedProgram
 from tracer.ir.primitive import Effect, Linearized, Zero
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.types import ArrayType, Float0Type, StackType, Type, is_differentiable, storage_type, tangent_type
-from tracer.primitives.base.nested_programs import active_of, claims, nonzero, pick, reached_results
-from tracer.primitives.base.rules import is_linear
+from tracer.primitives.base.nested_programs import active_of, nonzero, pick, reached_results, summed_operands
 from tracer.primitives.control.calls import call
 from tracer.primitives.control.custom.constants_to_literals import closed
 from tracer.primitives.control.reverse.rerun_for_residuals import repeating
@@ -32,9 +31,9 @@ from tracer.trace.trace import Operand, bind_all
 
 
 def run_known(program: Program, environment: Environment, moving: set[Var]) -> list[Equation]:
-    """Run, at the current level, what does not depend on the moving variables; return the rest, in order.
+    """Run, at the current level, all that does not depend on moving variables; return the remaining equations.
 
-    The environment gets what is computed; the variables that move, those that depend on them.
+    The computed values join the environment, and variables that depend on moving ones join `moving`.
     """
     tape: list[Equation] = []
     asked: set[Atom] = set()
@@ -64,7 +63,7 @@ def _flags(equation: Equation, moving: set[Var]) -> list[bool]:
 
 
 def _run(equation: Equation, environment: Environment, wanted: Container[Var] | None = None) -> None:
-    """wanted: which of the results the environment gets, if not all."""
+    """Run an equation. wanted: the results that join the environment, by default all."""
     state.source = equation.source
     inputs = [read(environment, atom) for atom in equation.inputs]
     outputs = bind_all(equation.primitive, inputs, equation.params)
@@ -72,7 +71,7 @@ def _run(equation: Equation, environment: Environment, wanted: Container[Var] | 
 
 
 def _run_unreached(equation: Equation, reached: Sequence[bool], moving: set[Var], environment: Environment) -> None:
-    """Compute the results that no linear operand reaches: whatever those are, so they are taken for zero."""
+    """Compute the results that no linear operand reaches, with zeros for the linear operands."""
     state.source = equation.source
     inputs = [
         _nothing(atom.type) if isinstance(atom, Var) and atom in moving else read(environment, atom)
@@ -83,12 +82,12 @@ def _run_unreached(equation: Equation, reached: Sequence[bool], moving: set[Var]
 
 
 def _nothing(type: Type) -> Operand:
-    """Zeros of exactly that type."""
+    """Return zeros of exactly this type."""
     return _as_type(filled(type), type)
 
 
 def _as_type(x: Operand, type: Type) -> Operand:
-    """The operand, which has that type up to weakness, with it."""
+    """Convert the operand, which has the type up to weakness."""
     if x.type == type or not isinstance(type, ArrayType):
         return x
     converted: Operand = convert_element_type(x, storage_type(type).dtype, weak=type.weak)
@@ -96,7 +95,7 @@ def _as_type(x: Operand, type: Type) -> Operand:
 
 
 def _check_operands(equation: Equation, flags: Sequence[bool], tape: Sequence[Equation]) -> None:
-    """Raise where an index or a predicate was computed from what is transposed."""
+    """Raise NoRuleError if an index or a predicate was computed from a transposed operand."""
     for atom, on in zip(equation.inputs, flags, strict=True):
         if on and not is_differentiable(atom.type) and not isinstance(atom.type, Float0Type):
             made = next((e for e in tape if atom in e.outputs), equation)
@@ -115,9 +114,9 @@ def _check_operands(equation: Equation, flags: Sequence[bool], tape: Sequence[Eq
 def split_linear(
     program: Program, active: tuple[bool, ...], instantiate: tuple[bool, ...] | bool = False, nested: bool = True
 ) -> LinearizedProgram:
-    """Take a program apart that is linear in its active inputs. instantiate: which outputs count as reached anyway.
+    """Split a program that is linear in its active inputs, as `linearize_program` does, without any derivatives.
 
-    What `linearize_program` would return, without derivatives of anything. nested: as there.
+    instantiate: outputs that count as reached in any case. nested: whether residuals must have a fixed size.
     """
     wanted = (instantiate,) * len(program.outputs) if isinstance(instantiate, bool) else instantiate
     inputs = program.inputs
@@ -166,15 +165,15 @@ def split_linear(
 
 
 def _source(variable: Var, program: Program, fresh: Sequence[Var]) -> tuple[str, int]:
-    for kind, places in (("input", program.inputs), ("output", program.outputs), ("residual", fresh)):
-        if variable in places:
-            return kind, places.index(variable)
-    raise AssertionError(f"{variable} is known, and nowhere")
+    for role, variables in (("input", program.inputs), ("output", program.outputs), ("residual", fresh)):
+        if variable in variables:
+            return role, variables.index(variable)
+    raise AssertionError(f"{variable} is known, but neither an input, an output nor a residual")
 
 
 def transpose_parts(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], linearize: Callable[..., Linearized]) -> list[Any]:
-    """The transpose of a loop that is taken apart, by its rule `linearize(context, operands, active)`."""
-    linear = tuple(map(is_linear, xs))
+    """Transpose a loop by splitting it with its rule `linearize(context, operands, active)`."""
+    linear, sums, summed = summed_operands(ctx, xs)
     context = SimpleNamespace(transform=split_linear, nested=False, instantiate=_instantiated)
     reached: list[bool] = []
 
@@ -186,12 +185,10 @@ def transpose_parts(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], linearize: 
         return nonzero(results)
 
     program = stage(run, [tangent_type(x.type) if on else x.type for x, on in zip(xs, linear, strict=True)]).program
-    sums = claims(ctx, xs)
-    summed = tuple(s is not None for s, on in zip(sums, linear, strict=True) if on)
     arriving = pick(cts, reached)
     derived = ctx.transform(program, linear, active_of(arriving), True, summed).program
     known = [x for x, on in zip(xs, linear, strict=True) if not on]
-    results = iter(call(derived, *known, *(s for s in sums if s is not None), *nonzero(arriving)))
+    results = iter(call(derived, *known, *sums, *nonzero(arriving)))
     return [next(results) if on else None for on in linear]
 
 

@@ -1,8 +1,8 @@
-"""`checkpoint`: a nested program whose derivative computes again what it did not save.
+"""`checkpoint`: a nested program whose derivative recomputes the values it did not save.
 
-It runs as a call does. Linearised, it returns the values that its policy saves; its linear part is a `checkpoint` of
-(inputs, saved values, tangents) that runs what is needed of the program once more, and so is the transpose of that,
-when the cotangents are there. Chen, Xu, Zhang & Guestrin 2016, "Training deep nets with sublinear memory cost".
+It runs as a call does. Linearised, it returns the values that its policy saves. Its linear part is a `checkpoint` of
+(inputs, saved values, tangents) that recomputes what it needs, as does the transpose of that. Chen, Xu, Zhang &
+Guestrin 2016, "Training deep nets with sublinear memory cost".
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from tracer.primitives.base.nested_programs import (
     Axes,
     active_of,
     batched_of,
-    claims,
+    effects_of,
     front_axes,
     move_to_front,
     nonzero,
     spread,
+    transpose_nested,
 )
 from tracer.primitives.base.reference import run_reference
-from tracer.primitives.base.rules import is_linear
 from tracer.primitives.base.shapes import optimization_barrier
-from tracer.primitives.control.calls import call, call_p, program_effects
+from tracer.primitives.control.calls import call, call_p
 from tracer.primitives.control.reverse.remat_partition import Divider, checkpoint_name_p
 from tracer.trace.array import Array
 from tracer.trace.evaluate import evaluate
@@ -39,9 +39,9 @@ from tracer.trace.trace import Operand, bind_all
 
 
 class Policy:
-    """Which values a checkpoint keeps: saves(primitive, *operand types, **params) -> bool. Equal by that function.
+    """Choice of the values that a checkpoint saves: saves(primitive, *operand types, **params) -> bool.
 
-    `a | b` keeps what either keeps.
+    Policies are equal if these functions are. `a | b` saves what either saves.
     """
 
     __slots__ = ("name", "saves")
@@ -68,7 +68,7 @@ class Policy:
         return self.saves.policies if isinstance(self.saves, _Any) else (self,)
 
     def __tracer_digest__(self) -> str:
-        """Policies of one name are not one policy."""
+        """Tell policies of equal names apart."""
         return f"{self.name} {opaque(self.saves)}"
 
     def __repr__(self) -> str:
@@ -77,7 +77,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class _Any:
-    """What any of several policies keeps."""
+    """Union of several policies."""
 
     policies: tuple[Policy, ...]
 
@@ -102,7 +102,7 @@ def _linearize(
         assert call_p.linearize is not None
         repeated: Linearized = call_p.linearize(ctx, xs, active, program=program, inline=True)
         return repeated
-    # as one where it has stacks that nothing reads: outside jit there are none
+    # stacks that nothing reads are dropped by compiling, so the program runs as one call
     leaves_stacks = any(isinstance(v.type, StackType) for e in split.forward.equations for v in e.outputs)
     results = call(split.forward, *xs) if ctx.nested and leaves_stacks else evaluate(split.forward, xs)
     count = len(program.outputs)
@@ -117,15 +117,10 @@ def _linearize(
 def _transpose(
     ctx: Any, cts: Sequence[Any], xs: Sequence[Any], *, program: Program, policy: Policy, prevent_cse: bool
 ) -> list[Any]:
-    linear = tuple(map(is_linear, xs))
-    sums = claims(ctx, xs)
-    summed = tuple(s is not None for s, on in zip(sums, linear, strict=True) if on)
-    derived = ctx.transform(program, linear, active_of(cts), False, summed)
-    known = [x for x in xs if not is_linear(x)]
-    given = [s for s in sums if s is not None]
-    results = iter(checkpointed(derived.program, policy, prevent_cse, *known, *given, *nonzero(cts)))
-    reached = iter(derived.active_inputs)
-    return [next(results) if on and next(reached) else None for on in linear]
+    def run(derived: Program, operands: Sequence[Any]) -> list[Any]:
+        return checkpointed(derived, policy, prevent_cse, *operands)
+
+    return transpose_nested(ctx, cts, xs, program, run)
 
 
 def _batch(ctx: Any, xs: Sequence[Any], axes: Axes, *, program: Program, policy: Policy, prevent_cse: bool) -> Any:
@@ -139,15 +134,15 @@ checkpoint_p = Primitive(
     infer=lambda *types, program, policy, prevent_cse: program.output_types,
     reference=lambda *values, program, policy, prevent_cse: run_reference(program, values),
     jvp=Joint(_jvp), linearize=_linearize, transpose=_transpose, batch=_batch,
-    lower=Structured("call"), effects=program_effects, multiple=True, eager=Eager.COMPILED,
+    lower=Structured("call"), effects=effects_of("program"), multiple=True, eager=Eager.COMPILED,
     laws={"text": "the policy is a Python function, which prints as its name"},
 )  # fmt: skip
 
 
 def checkpointed(program: Program, policy: Policy, prevent_cse: bool, *operands: Operand) -> list[Array]:
-    """Run a program whose derivative computes again what the policy does not save.
+    """Run a program whose derivative recomputes values that the policy does not save.
 
-    prevent_cse: whether that must not be shared with the first computation.
+    prevent_cse: whether the recomputation must not be shared with the first computation.
     """
     return bind_all(checkpoint_p, operands, {"program": program, "policy": policy, "prevent_cse": prevent_cse})
 
@@ -156,7 +151,10 @@ def checkpointed(program: Program, policy: Policy, prevent_cse: bool, *operands:
 
 
 class _Split(NamedTuple):
-    """forward: inputs -> (outputs..., saved...). linear: (inputs[i] for i..., saved..., tangents...) -> tangents."""
+    """Checkpointed program split. forward: inputs -> (outputs..., saved...).
+
+    linear: (inputs[i] for i in `inputs`, saved..., tangents...) -> tangents.
+    """
 
     forward: Program
     linear: Program
@@ -166,9 +164,9 @@ class _Split(NamedTuple):
 
 @remembered
 def _split(program: Program, policy: Policy, prevent_cse: bool, linearize: Any, active: tuple[bool, ...]) -> _Split:
-    """Linearise the program, keep what the policy says, and put the rest into the linear part once more.
+    """Linearise the program, save the values that the policy chooses, and recompute the rest in the linear part.
 
-    Checkpoints within keep what it says as well, for it is kept anyway.
+    Nested checkpoints save the policy's values too, since these are kept in any case.
     """
     split = linearize(_keeping(program, policy), active, nested=False)
     count, total = len(program.outputs), len(split.forward.outputs)
@@ -194,7 +192,7 @@ def _split(program: Program, policy: Policy, prevent_cse: bool, linearize: Any, 
 
 
 def _keeping(program: Program, policy: Policy) -> Program:
-    """The program, its checkpoints at any depth keeping what this policy keeps beside their own."""
+    """Return the program with this policy joined to the policy of every nested checkpoint."""
 
     def told(value: Any) -> Any:
         if isinstance(value, Policy):
@@ -210,7 +208,7 @@ def _keeping(program: Program, policy: Policy) -> Program:
 
 
 def _live(program: Program) -> Program:
-    """The program without equations that nothing reads, which run outside jit; names stay, for policies around."""
+    """Drop equations that nothing reads: outside jit they would run. Names stay, for policies of outer checkpoints."""
     stays = lambda equation: equation.primitive is checkpoint_name_p or Effect.IO in equation.effects  # noqa: E731
     return replace(program, equations=live_equations(program, stays))
 

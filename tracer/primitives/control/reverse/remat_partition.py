@@ -1,9 +1,8 @@
-"""What a checkpoint runs again: a program divided into what runs first, and what runs once more for some of its values.
+"""Partition of a checkpointed program: the equations that run first, and those that are rerun for some of its values.
 
-A policy says which values may be saved. What is wanted again and was not saved is computed again from the program's
-inputs and from the saved values on the way. Loops and branches are divided
-themselves: a scan that runs again takes the values that its steps saved as slices, loops of a length known at run time
-read them from stacks, branches return them in slots.
+A policy chooses the values that may be saved. Other wanted values are recomputed from the program's inputs and from
+saved values. Loops and branches are partitioned themselves. A scan that is rerun takes the values that its steps saved
+as slices. Loops whose length is known at run time read them from stacks, and branches return them in slots.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from tracer.ir.program import Atom, Equation, Program, Var, literal
 from tracer.ir.types import StackType, Type, array_type
 from tracer.ir.visit import substitute, substitute_atoms
 from tracer.primitives.arrays.zeros import zeros
-from tracer.primitives.base.nested_programs import either, pick
+from tracer.primitives.base.nested_programs import either, fixpoint, pick
 from tracer.primitives.base.rules import pointwise_batch
 from tracer.primitives.control.for_loop import for_p
 from tracer.primitives.control.reverse.residual_stacks import empty_p, item_p, push_p, put_p
@@ -38,9 +37,9 @@ checkpoint_name_p = Primitive(
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """first: the program, plain, whose equations leave more values. again: the equations that run once more.
+    """Program divided in two. first: the program, plain, with more values to return. again: the equations to rerun.
 
-    inputs, saved: what the latter start from, of the program's inputs and of the values that the former leave.
+    inputs, saved: the program's inputs, and the values saved by `first`, that `again` reads.
     """
 
     first: Program
@@ -50,9 +49,9 @@ class Division:
 
 
 class Plain(NamedTuple):
-    """A program with its calls in line and names read through, and what the policy keeps of it.
+    """Program with its calls inlined and names read through, and the values that the policy keeps.
 
-    The names stay as equations that nothing reads, for the policy of a checkpoint around this one.
+    The names stay as equations that nothing reads, for the policies of outer checkpoints.
     """
 
     program: Program
@@ -60,9 +59,10 @@ class Plain(NamedTuple):
 
 
 class Divider:
-    """Divides programs by a policy: kept(primitive, *operand types, **params) -> bool.
+    """Divider of programs by a policy: kept(primitive, *operand types, **params) -> bool.
 
-    nested: whether they are bodies of loops or branches, which return no stacks: what loops in them keep is not saved.
+    nested: whether they are bodies of loops or branches. These return no stacks, so values that loops in them keep are
+    not saved.
     """
 
     def __init__(self, policy: Callable[..., bool], nested: bool = False) -> None:
@@ -72,7 +72,7 @@ class Divider:
         self._plain: dict[int, tuple[Program, Plain]] = {}
 
     def plain(self, program: Program) -> Plain:
-        """The same program object gives the same result, whose variables may be compared."""
+        """Return the plain form of a program, always the same one, so that variables may be compared."""
         found = self._plain.get(id(program))
         if found is None:
             found = self._plain[id(program)] = program, self._made_plain(program)
@@ -89,9 +89,9 @@ class Divider:
     def _collect(
         self, program: Program, names: dict[Var, Atom], equations: list[Equation], kept: set[Var], called: bool = False
     ) -> None:
-        """Add a program's equations, and what is kept of them. names: what is known by another name.
+        """Add a program's equations, and the values kept of them. names: variables known by another name.
 
-        called: whether the program may be called elsewhere, too, so that its variables get names of their own here.
+        called: whether the program may be called elsewhere too, so that its variables need new names here.
         """
         for equation in program.equations:
             equation = substitute(equation, names)
@@ -117,9 +117,9 @@ class Divider:
                 kept.update(v for v in values if isinstance(v, Var) and not isinstance(v.type, StackType))
 
     def _kept_within(self, equation: Equation) -> Sequence[Var]:
-        """The results that hold what is kept of a body: rows of a scan, results of a branch, stacks of a loop.
+        """Return the results that hold values kept in a body: rows of a scan, results of a branch, stacks of a loop.
 
-        Of carries, what the step before kept. How many steps a loop took is always kept.
+        A carry counts as kept if the previous step kept it. The number of steps of a loop is always kept.
         """
         match equation.primitive.lower:
             case Structured("scan"):
@@ -149,7 +149,7 @@ class Divider:
     def divided(self, program: Program, wanted: Sequence[bool]) -> Division:
         """Divide a program for the outputs that are wanted again.
 
-        What input and output returned is always saved, for it happens once.
+        Results of input and output are always saved, since it happens once.
         """
         plain, kept = self.plain(program)
         live = {atom for atom in pick(plain.outputs, wanted) if isinstance(atom, Var)}
@@ -172,7 +172,7 @@ class Divider:
         )  # fmt: skip
 
     def _divided_equation(self, equation: Equation, needed: Sequence[bool]) -> tuple[tuple[Equation, ...], Equation]:
-        """The equations that run first in its place, and what runs again, for the outputs that are needed."""
+        """Return the equations that run first in its place, and the one to rerun for the outputs that are needed."""
         fresh = tuple(v if on else Var(v.type) for v, on in zip(equation.outputs, needed, strict=True))
         match equation.primitive.lower:
             case Structured("scan"):
@@ -184,21 +184,28 @@ class Divider:
             case _:
                 return (equation,), replace(equation, outputs=fresh)
 
+    def _divided_body(
+        self, body: Program, needed: Sequence[bool], carry: Sequence[Var]
+    ) -> tuple[Division, tuple[bool, ...]]:
+        """Divide a loop's body for the outputs needed; also return which carries, the inputs `carry`, are rerun."""
+        count = len(carry)
+
+        def step(flags: tuple[bool, ...]) -> tuple[Division, Sequence[bool]]:
+            division = self.within.divided(body, (*flags, *needed[count:]))
+            return division, [v in division.inputs for v in carry]
+
+        return fixpoint(tuple(needed[:count]), step)
+
     def _divided_scan(
         self, equation: Equation, needed: Sequence[bool], fresh: Sequence[Var]
     ) -> tuple[tuple[Equation, ...], Equation]:
-        """Again it carries what the steps need of the carries, and takes slices of what they saved."""
+        """Divide a scan. The rerun carries only the carries that its steps need, and takes slices of saved values."""
         params = equation.params
         consts, carries = params["consts"], params["carries"]
         body, _ = self.within.plain(params["body"])
         roles, operands = split_parts(body.inputs, consts, carries), split_parts(equation.inputs, consts, carries)
-        moving, rows = tuple(needed[:carries]), tuple(needed[carries:])
-        while True:
-            division = self.within.divided(params["body"], (*moving, *rows))
-            grown = either(moving, [v in division.inputs for v in roles.carry])
-            if grown == moving:
-                break
-            moving = grown
+        division, moving = self._divided_body(params["body"], needed, roles.carry)
+        rows = tuple(needed[carries:])
         there = dict(zip(body.outputs[carries:], equation.outputs[carries:], strict=True))
         new = [v for v in division.saved if v not in there]
         there.update((v, Var(stacked_type(v.type, params["length"]))) for v in new)
@@ -223,7 +230,7 @@ class Divider:
         return (early,), late
 
     def _divided_cond(self, equation: Equation, needed: Sequence[bool]) -> tuple[tuple[Equation, ...], Equation]:
-        """Every branch returns slots for what any of them saves; again, the one that runs takes its own off them."""
+        """Divide a cond. Every branch returns slots for all saved values; the rerun branch reads its own."""
         index, *operands = equation.inputs
         divisions = [self.within.divided(branch, needed) for branch in equation.params["branches"]]
         slots = [v.type for v in equation.outputs]
@@ -249,7 +256,7 @@ class Divider:
     def _divided_loop(
         self, equation: Equation, count: Atom, needed: Sequence[bool], fresh: Sequence[Var]
     ) -> tuple[tuple[Equation, ...], Equation]:
-        """Again it is a loop of as many steps, which reads what they saved from stacks."""
+        """Divide a loop. The rerun is a loop of as many steps, which reads saved values from stacks."""
         params, carries = equation.params, len(equation.outputs)
         body, _ = self.within.plain(params["body"])
         counted = "consts" in params
@@ -257,13 +264,7 @@ class Divider:
         consts = params["consts" if counted else "body_consts"]
         fixed, carry = body.inputs[len(body.inputs) - carries - consts :][:consts], body.inputs[-carries:]
         given, entry = equation.inputs[len(equation.inputs) - carries - consts :][:consts], equation.inputs[-carries:]
-        moving = tuple(needed)
-        while True:
-            division = self.within.divided(params["body"], moving)
-            grown = either(moving, [v in division.inputs for v in carry])
-            if grown == moving:
-                break
-            moving = grown
+        division, moving = self._divided_body(params["body"], needed, carry)
         there = {atom: equation.outputs[n] for atom, n in pushed(body, carries).items()}
         new = [v for v in division.saved if v not in there]
         early, left = _pushing(equation, division.first, new, step if counted else None)
@@ -286,7 +287,7 @@ class Divider:
 
 
 def _slots_of(saved: Sequence[Var], outputs: Sequence[Atom], slots: list[Type]) -> list[int]:
-    """Which slot each value takes: that of the result that it is, or one of its type, added at need."""
+    """Return the slot of each saved value: the slot of the result it equals, or one of its type, appended at need."""
     there = {atom: n for n, atom in enumerate(outputs) if atom.type == slots[n]}
     numbers: list[int] = []
     for v in saved:
@@ -299,7 +300,7 @@ def _slots_of(saved: Sequence[Var], outputs: Sequence[Atom], slots: list[Type]) 
 
 
 def _with_slots(branch: Program, own: Mapping[int, Var], slots: Sequence[Type]) -> Program:
-    """The branch returning its results and every slot, zeros in those of other branches."""
+    """Return the branch with its results and every slot, zeros in the slots of other branches."""
     count = len(branch.outputs)
     mine = {n: v for n, v in own.items() if n >= count}
     longer = replace(branch, outputs=(*branch.outputs, *mine.values()))
@@ -318,7 +319,10 @@ def _with_slots(branch: Program, own: Mapping[int, Var], slots: Sequence[Type]) 
 def _pushing(
     equation: Equation, body: Program, new: Sequence[Var], step: Var | None
 ) -> tuple[tuple[Equation, ...], list[Var]]:
-    """The loop with this body that leaves the new values on stacks, and these. step: of a counted loop."""
+    """Return the loop with this body, which also leaves the new values on stacks, and these stacks.
+
+    step: the step of a counted loop, else None.
+    """
     types = [StackType(v.type) for v in new]  # type: ignore[arg-type]  # arrays alone are marked
     empty, before, after, left = ([Var(t) for t in types] for _ in range(4))
     source, place = equation.source, () if step is None else (step,)
@@ -335,7 +339,7 @@ def _pushing(
 
 
 def pushed(body: Program, carries: int) -> dict[Atom, int]:
-    """The values that the steps leave on stacks of the loop's own, and the numbers of those stacks."""
+    """Map the values that steps push on the loop's own stacks to the numbers of these stacks."""
     definitions = {v: e for e in body.equations for v in e.outputs if e.primitive in (push_p, put_p)}
     found: dict[Atom, int] = {}
     for number, (carry, atom) in enumerate(zip(body.inputs[-carries:], body.outputs, strict=True)):
@@ -346,12 +350,12 @@ def pushed(body: Program, carries: int) -> dict[Atom, int]:
 
 
 def count_of(equation: Equation) -> Atom | None:
-    """How many steps a loop takes, where some value says so."""
+    """Return the number of steps of a loop, if some value holds it."""
     return equation.inputs[0] if equation.primitive is for_p else counter(equation)
 
 
 def counter(equation: Equation) -> Var | None:
-    """The carry of a loop that counts its steps from 0."""
+    """Return the carry of a loop that counts its steps from 0, or None."""
     body, carries = equation.params["body"], len(equation.outputs)
     sums = {e.outputs[0]: e.inputs for e in body.equations if e.primitive is add_p}
     entries, before = equation.inputs[-carries:], body.inputs[-carries:]

@@ -1,10 +1,10 @@
-"""What the derivative of a loop keeps of each step, and what it computes again from that.
+"""Choice of the residuals of a loop's step: values to keep, and values to recompute from them.
 
-A loop's linear part reads values of the forward steps. Kept values go to memory and come back, so a sum of two of them
-had better be added again, and of a broadcast only its operand is kept. The cheapest set of kept values is a minimum cut
-between what a step starts from and what its linear part reads (as in the partitioner of PyTorch's AOTAutograd): a value
-that is kept costs its bytes, one that is computed again its operations, and only operations that are cheap and move no
-more than they read are candidates. Among equal cuts the one nearest to the readers is taken: it repeats least.
+A loop's linear part reads values of the forward steps. Kept values go to memory and back, so the sum of two kept values
+is better added again, and of a broadcast only the operand is kept. The cheapest set of kept values is a minimum cut
+between the step's inputs and the values its linear part reads (as in the partitioner of PyTorch's AOTAutograd). Keeping
+a value costs its bytes, recomputing it its operations. Only operations that are cheap and move no more than they read
+are candidates. Among equal cuts the one nearest to the readers is taken: it recomputes least.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
 from tracer.ir.types import ArrayType, size
 from tracer.ir.visit import substitute, substitute_atoms
 
-_DEAR: Final = {*MATH_FUNCTIONS, ScalarOp.DIV, ScalarOp.REM, ScalarOp.SQRT, ScalarOp.IDIV, ScalarOp.IREM}
-_MOST_EQUATIONS: Final = 2000
-_SCALAR: Final = 4  # what an operation on one number costs, in bytes that move; one of many in a vector costs 1
+_EXPENSIVE: Final = {*MATH_FUNCTIONS, ScalarOp.DIV, ScalarOp.REM, ScalarOp.SQRT, ScalarOp.IDIV, ScalarOp.IREM}
+_MAX_EQUATIONS: Final = 2000
+_SCALAR: Final = 4  # cost of a scalar operation, in bytes moved; one element of a vector operation costs 1
 _KEY: Final = 8  # bytes of a random key
 _NEVER: Final = 1 << 60
 
 
 def economical(split: LinearizedProgram, carries: int, free: Sequence[bool]) -> LinearizedProgram:
-    """A body's linearisation that keeps the cheapest residuals.
+    """Return a linearised loop body with the cheapest residuals.
 
-    split: of the body of a loop. carries: how many of its outputs are carries;
-    others are kept in any case. free: inputs that come back at no cost, as constants and slices do.
+    split: the linearised body. carries: the number of outputs that are carries; other outputs are kept in any case.
+    free: inputs that are available at no cost, such as constants and slices.
     """
     forward, count = split.forward, len(split.active_outputs)
-    if len(forward.equations) > _MOST_EQUATIONS:
+    if len(forward.equations) > _MAX_EQUATIONS:
         return split
     read = split.residual_atoms()
     wanted = {a for a in read if isinstance(a, Var)}
@@ -51,7 +51,7 @@ def economical(split: LinearizedProgram, carries: int, free: Sequence[bool]) -> 
 
 
 def _rebuilt(split: LinearizedProgram, read: Sequence[Atom], again: Sequence[Equation]) -> LinearizedProgram:
-    """The split whose linear program starts with the equations that run again."""
+    """Return the split whose linear program starts with the equations to recompute."""
     made = {v for e in again for v in e.outputs}
     starts = [a for e in again for a in e.inputs if isinstance(a, Var) and a not in made]
     kept = list(dict.fromkeys([*(a for a in read if isinstance(a, Var) and a not in made), *starts]))
@@ -84,7 +84,7 @@ def _variable(atom: Atom) -> Var:
 
 
 def _repeated(equations: Sequence[Equation], wanted: Iterable[Var], kept: set[Var]) -> list[Equation]:
-    """The equations that give what is wanted and not kept."""
+    """Return the equations that compute the wanted values that are not kept."""
     missing = {v for v in wanted if v not in kept}
     found = []
     for equation in reversed(equations):
@@ -95,15 +95,15 @@ def _repeated(equations: Sequence[Equation], wanted: Iterable[Var], kept: set[Va
 
 
 def _repeating_costs(equation: Equation) -> int | None:
-    """What it costs to run the equation again, in bytes that move; None where that is out of the question."""
-    checks = isinstance(equation.primitive.lower, Checked)  # whoever reads the indices has the check
+    """Return the cost of recomputing an equation, in bytes moved. None if it is no candidate."""
+    checks = isinstance(equation.primitive.lower, Checked)  # readers of the indices keep the check
     if len(equation.outputs) != 1 or not isinstance(equation.outputs[0].type, ArrayType):
         return None
     if equation.effects and not checks:
         return None
     type = equation.outputs[0].type
     match equation.primitive.lower:
-        case Pointwise(op) if op in _DEAR:
+        case Pointwise(op) if op in _EXPENSIVE:
             return None
         case Pointwise() | Compare() | Convert() | Checked() | IndexMap() | Join():
             parts = 4 if dtypes.is_complex(type.dtype) else 1
@@ -113,13 +113,13 @@ def _repeating_costs(equation: Equation) -> int | None:
 
 
 def _moved_bytes(variable: Var) -> int:
-    """What it costs to keep a value: it is written, and read."""
+    """Return the cost of keeping a value: it is written, and read."""
     type = variable.type
     return 2 * size(type) * (type.dtype.itemsize if isinstance(type, ArrayType) else _KEY)
 
 
 def _cheapest(program: Program, wanted: set[Var], at_hand: set[Var]) -> set[Var]:
-    """The values to keep, and what is at hand in any case."""
+    """Return the values to keep, and the values available in any case."""
     network, definition = _Network(), {v: e for e in program.equations for v in e.outputs}
     waiting, seen = list(wanted), set(wanted)
     for variable in wanted:
@@ -146,18 +146,18 @@ def _cheapest(program: Program, wanted: set[Var], at_hand: set[Var]) -> set[Var]
 
 @dataclass(slots=True)
 class _Network:
-    """A directed graph with capacities."""
+    """Directed graph with capacities."""
 
     room: dict[Any, dict[Any, int]] = field(default_factory=dict)
 
     def connect(self, start: Any, end: Any, capacity: int) -> None:
-        """Add capacity to an edge; the one back takes what flows."""
+        """Add capacity to an edge. The reverse edge takes the flow."""
         forth, back = self.room.setdefault(start, {}), self.room.setdefault(end, {})
         forth[end] = forth.get(end, 0) + capacity
         back.setdefault(start, 0)
 
     def sink_side(self) -> set[Any]:
-        """The nodes beyond the minimum cut that is nearest to the sink, by the longest flow (Dinic 1970)."""
+        """Return the nodes beyond the minimum cut that is nearest to the sink, by maximum flow (Dinic 1970)."""
         while levels := self._levels():
             self._block(levels)
         found, waiting = {"sink"}, ["sink"]
@@ -170,7 +170,7 @@ class _Network:
         return found
 
     def _levels(self) -> dict[Any, int]:
-        """How far nodes are from the source, as far as the sink; nothing where the sink is out of reach."""
+        """Return the distance of nodes from the source. Empty if the sink is out of reach."""
         levels, waiting = {"source": 0}, deque(["source"])
         while waiting:
             node = waiting.popleft()
@@ -181,7 +181,7 @@ class _Network:
         return levels if "sink" in levels else {}
 
     def _block(self, levels: dict[Any, int]) -> None:
-        """Send what goes along shortest paths."""
+        """Send a blocking flow along shortest paths."""
         untried = {node: list(self.room[node]) for node in levels}
         path: list[Any] = ["source"]
         while path:
@@ -202,7 +202,7 @@ class _Network:
                     untried[path[-1]].pop()
 
     def _send(self, path: Sequence[Any]) -> None:
-        """As much as goes along the path."""
+        """Send as much as possible along the path."""
         edges = list(pairwise(path))
         least = min(self.room[a][b] for a, b in edges)
         for a, b in edges:

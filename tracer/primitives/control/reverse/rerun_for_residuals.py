@@ -1,4 +1,4 @@
-"""Programs whose linear part runs them again, for where residuals must have a fixed size: stacks have none."""
+"""Linearised programs whose linear part reruns them, for where residuals must have a fixed size: stacks have none."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tracer.trace.stage import stage
 
 
 def repeating(program: Program, active: Sequence[bool], split: LinearizedProgram) -> LinearizedProgram:
-    """A split of a program at its active inputs as one whose residuals are inputs of the program.
+    """Rewrite a split so that its residuals are inputs of the program, at the active inputs.
 
-    Of a stack that a step of a loop carries on without its top, that item is the residual: the next step has another
+    If a step of a loop passes on a stack without its top, the popped item is the residual: the next step has another
     stack, and no stack holds stacks.
     """
     count = len(program.inputs)

@@ -1,8 +1,8 @@
-"""Stacks of run-time length: how a loop with an unknown trip count keeps what its derivative needs.
+"""Stacks of run-time length: storage for the residuals of a loop with an unknown trip count.
 
-A stack holds equal items. Below what was written it holds zeros without end, so that the cotangent of a stack may
-start empty: reading beyond its length gives zeros, writing beyond extends it. All operations are linear in stacks
-and items together, and each is the transpose of another:
+A stack holds equal items. Beyond its length it holds zeros without end, so that the cotangent of a stack may start
+empty: reading there gives zeros, writing there extends it. All operations are linear in stacks and items together, and
+each is the transpose of another:
 
     push <-> pop          item <-> add_at        put <-> put and item        add_stacks <-> fan-out
 """
@@ -34,7 +34,7 @@ def _item_type(stack: Type) -> Type:
 
 
 def _lead(ctx: Any, stack: Any, axis: int | None) -> Any:
-    """The stack with batched items, batch axis first."""
+    """Return the stack with batched items, batch axis first."""
     return stack if axis is not None else spread(stack, ctx.size)
 
 
@@ -55,7 +55,7 @@ empty_p = Primitive(
 
 
 def empty(item: Type) -> Array:
-    """A stack of nothing but zeros."""
+    """Return a stack of nothing but zeros."""
     return bind(empty_p, item=item)
 
 
@@ -71,9 +71,9 @@ spread_p = Primitive(
 
 
 def spread(stack: Operand, size: int, axis: int = 0) -> Array:
-    """Every item broadcast along a new axis, the leading one unless told: how an unbatched stack becomes a batched one.
+    """Broadcast every item along a new axis, by default the leading one: an unbatched stack becomes a batched one.
 
-    What a batch spread already, as that of the cotangents in `jacrev`, a batch around it spreads behind its own axis.
+    A stack that a batch already spread, such as the cotangents' stack in `jacrev`, is spread behind its batch axis.
     """
     if _is_empty(stack):
         item = _item_type(stack.type)
@@ -82,7 +82,7 @@ def spread(stack: Operand, size: int, axis: int = 0) -> Array:
 
 
 def _is_empty(stack: Operand) -> bool:
-    """Whether the stack is seen to be one that nothing was pushed to."""
+    """Return whether the stack is known to be empty."""
     if not isinstance(stack, Array) or stack._trace is None:
         return False
     equation = _definition(stack._trace.equations, stack._atom)
@@ -90,7 +90,7 @@ def _is_empty(stack: Operand) -> bool:
 
 
 def _definition(equations: Sequence[Equation], atom: Any) -> Equation | None:
-    """The equation that made a value, if it is among these."""
+    """Return the equation that made a value, if it is among these."""
     return next((e for e in reversed(equations) if atom in e.outputs), None)
 
 
@@ -126,7 +126,7 @@ push_p = Primitive(
 
 
 def push(stack: Operand, item: Operand) -> Array:
-    """The stack with one more item on top."""
+    """Return the stack with one more item on top."""
     return bind(push_p, stack, item)
 
 
@@ -146,7 +146,7 @@ pop_p = Primitive(
 
 
 def pop(stack: Operand) -> list[Array]:
-    """The stack without its top item, and that item."""
+    """Return the stack without its top item, and that item."""
     return bind_all(pop_p, [stack], {})
 
 
@@ -181,14 +181,20 @@ item_p = Primitive(
 
 
 def item(stack: Operand, index: Operand) -> Array:
-    """The item that was pushed `index`-th, from 0; zeros beyond the length."""
+    """Return the item that was pushed `index`-th, from 0. Zeros beyond the length."""
     return bind(item_p, stack, index)
 
 
 def _add_at_reference(stack: Stack, index: Any, value: Any) -> Stack:
-    grown = np.zeros((max(len(stack), int(index) + 1), *stack.shape[1:]), stack.dtype)
-    grown[: len(stack)] = stack
+    grown = _grown(stack, int(index) + 1)
     grown[int(index)] += value
+    return grown
+
+
+def _grown(stack: Stack, length: int) -> Stack:
+    """Return a copy of the stack, extended with zeros to `length` at least."""
+    grown = np.zeros((max(len(stack), length), *stack.shape[1:]), stack.dtype)
+    grown[: len(stack)] = stack
     return grown
 
 
@@ -215,7 +221,7 @@ add_at_p = Primitive(
 
 
 def add_at(stack: Operand, index: Operand, value: Operand) -> Array:
-    """The stack with a value added to its `index`-th item."""
+    """Return the stack with a value added to its `index`-th item."""
     return bind(add_at_p, stack, index, value)
 
 
@@ -223,8 +229,7 @@ def add_at(stack: Operand, index: Operand, value: Operand) -> Array:
 
 
 def _put_reference(stack: Stack, index: Any, value: Any) -> Stack:
-    grown = np.zeros((max(len(stack), int(index) + 1), *stack.shape[1:]), stack.dtype)
-    grown[: len(stack)] = stack
+    grown = _grown(stack, int(index) + 1)
     grown[int(index)] = value
     return grown
 
@@ -237,7 +242,7 @@ def _put_jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any]) -> list[Any]:
 
 def _put_transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
     (ct,) = cts
-    value = item(ct, xs[1]) if isinstance(xs[2], Linear) else None  # read before it is changed, or it would be copied
+    value = item(ct, xs[1]) if isinstance(xs[2], Linear) else None  # read before ct is overwritten, or ct is copied
     rest = put(ct, xs[1], ctx.zeros(_item_type(ct.type))) if isinstance(xs[0], Linear) else None
     return [rest, None, value]
 
@@ -251,7 +256,7 @@ put_p = Primitive(
 
 
 def put(stack: Operand, index: Operand, value: Operand) -> Array:
-    """The stack with another `index`-th item."""
+    """Return the stack with its `index`-th item replaced."""
     return bind(put_p, stack, index, value)
 
 
@@ -259,11 +264,7 @@ def put(stack: Operand, index: Operand, value: Operand) -> Array:
 
 
 def _sum_reference(a: Stack, b: Stack) -> Stack:
-    total = np.zeros((max(len(a), len(b)), *a.shape[1:]), a.dtype)
-    total[: len(a)] = a
-    continued = np.zeros_like(total)
-    continued[: len(b)] = b
-    return total + continued
+    return _grown(a, len(b)) + _grown(b, len(a))
 
 
 def _sum_jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any]) -> list[Any]:
@@ -281,10 +282,10 @@ add_stacks_p = Primitive(
 
 
 def add_stacks(a: Operand, b: Operand) -> Operand:
-    """Item by item, the shorter one continued with zeros.
+    """Add stacks item by item, the shorter one extended with zeros.
 
-    What is seen to be a few items on an empty stack is added to the other item by item: the steps of a loop, each of
-    which adds to one item, would take time in the square of their number otherwise.
+    If one is known to be a few items on an empty stack, these are added to the other one by one. Else a loop whose
+    steps each add to one item would take quadratic time.
     """
     for whole, few in ((a, b), (b, a)):
         items = _items_added(few)
@@ -297,7 +298,7 @@ def add_stacks(a: Operand, b: Operand) -> Operand:
 
 
 def _items_added(stack: Operand) -> list[tuple[Operand, Operand]] | None:
-    """The (index, value) pairs of a stack that is seen to be an empty one with values added; None for others."""
+    """Return the (index, value) pairs of a stack known to be an empty one with values added, else None."""
     if not isinstance(stack, Array) or stack._trace is None:
         return None
     trace, atom = stack._trace, stack._atom
@@ -316,12 +317,12 @@ def _items_added(stack: Operand) -> list[tuple[Operand, Operand]] | None:
 
 
 def filled(type: Type) -> Array:
-    """The zero of any type: for stacks, the empty one."""
+    """Return the zero of any type: for stacks, the empty one."""
     return empty(type.item) if isinstance(type, StackType) else zeros(type)
 
 
 def claimed(ctx: Any, positions: Sequence[int], xs: Sequence[Any]) -> list[Any]:
-    """What loops carry for the cotangents of linear operands, which they add to: what reaches these, or zeros."""
+    """Return the entry carries for cotangents of linear operands, which loops add to: the sums so far, or zeros."""
     totals = [(xs[i].type, ctx.claim(i)) for i in positions if isinstance(xs[i], Linear)]
     return [filled(tangent_type(type)) if total is None else total for type, total in totals]
 

@@ -1,23 +1,23 @@
-"""The derivatives of sweeps, which are sweeps: of the loop that carries tangents along, and what transposes that.
+"""Derivatives of sweeps, which are sweeps: of the loop that carries tangents along, and the transpose of that.
 
-Pulling back (`backward`) is linear in cotangents u; moved by tangents v of constants and carries, it gives
+Pulling back (`backward`) is linear in cotangents u. With tangents v of constants and carries, its derivative is
 
     du <- B du + G v        going back, where        v <- A v        went forwards.
 
-`pushed_forward` makes that a sweep of (x, v), and `adjoint` its transpose. Tangents and cotangents need not have equal
-types: where cotangents alone are a batch, a lane of theirs is moved by the tangents that all lanes share.
+`pushed_forward` makes that a sweep of (x, v), and `adjoint` its transpose. Tangents and cotangents may have different
+types: if only cotangents are batched, the tangents are shared by all lanes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from tracer.ir.program import Program
 from tracer.ir.types import Type, tangent_type
 from tracer.primitives.arrays.zeros import zeros
-from tracer.primitives.base.nested_programs import either, pick
+from tracer.primitives.base.nested_programs import either, fixpoint, pick
 from tracer.primitives.control.reverse.sweeps import Sweep
 from tracer.trace.evaluate import evaluate
 from tracer.trace.stage import stage
@@ -27,7 +27,7 @@ Jvp = Callable[..., Any]  # as `jvp_program`: (program, active, instantiate) -> 
 
 
 def keeping_carries(sweep: Sweep) -> Sweep:
-    """The same sweep with the carries as the residuals of a step, from which the others are computed again."""
+    """Return the sweep with the carries as residuals of a step, from which the others are recomputed."""
     assert sweep.backward is not None
     c, x = sweep.consts, sweep.carries
 
@@ -47,20 +47,20 @@ def keeping_carries(sweep: Sweep) -> Sweep:
 
 
 def is_square(sweep: Sweep, tangents: Sequence[Type]) -> bool:
-    """Whether tangents of what moves have the types of its cotangents: not where only the cotangents are a batch."""
+    """Return whether tangents have the types of the cotangents. They do not if only the cotangents are batched."""
     assert sweep.backward is not None
     return list(tangents) == list(sweep.backward.output_types)
 
 
 def adjoint(sweep: Sweep, d_forward: Program, d_backward: Program, transpose: Callable[..., Any]) -> Sweep:
-    """The sweep which transposes what `d_forward` and `d_backward` make of tangents, in a sweep that keeps carries.
+    """Return the transpose of `d_forward` and `d_backward` with respect to tangents, as a sweep. `sweep` keeps carries.
 
-    With A, B and G as above, v for constants and carries, of which constants stay as they are:
+    A, B and G are as in the module's docstring. v are the tangents of constants, which stay as they are, and carries:
 
         v <- A v             forwards         dual t of the cotangents' tangents:    t <- B^T t
         du <- B du + G v     back             dual w of v:                           w <- A^T w + G^T t
 
-    So it is one of the same form, with t for v and w for du. `linear` is B^T.
+    So it is a sweep of equal form, with t for v and w for du. `linear` is B^T.
     """
     assert sweep.backward is not None
     backward, c, x = sweep.backward, sweep.consts, sweep.carries
@@ -106,26 +106,26 @@ def adjoint(sweep: Sweep, d_forward: Program, d_backward: Program, transpose: Ca
 
 
 def widened(sweep: Sweep, active: Sequence[bool], jvp: Jvp) -> Sweep:
-    """The sweep with more that moves: what is flagged, and the carries that it moves.
+    """Return the sweep in which the flagged constants and carries move too, and the carries that they move.
 
-    Nothing is pulled back to the others. They pass through steps as they are, so that what is no derivative has sums
-    and carries of its own, too: second derivatives in what the first held fixed.
+    Nothing is pulled back to the added constants and carries: their cotangents pass through steps unchanged. So second
+    derivatives in variables that the first held fixed have sums and carries of their own.
     """
     moving = either(sweep.moving, active)
     if moving == sweep.moving:
         return sweep
     residuals = [False] * len(sweep.residual_types)
-    while True:
-        derived = jvp(sweep.forward, moving, (*moving[sweep.consts :], *residuals))
-        grown = either(moving, (*moving[: sweep.consts], *derived.active_outputs[: sweep.carries]))
-        if grown == moving:
-            break
-        moving = grown
+
+    def step(flags: tuple[bool, ...]) -> tuple[None, Sequence[bool]]:
+        derived = jvp(sweep.forward, flags, (*flags[sweep.consts :], *residuals))
+        return None, (*flags[: sweep.consts], *derived.active_outputs[: sweep.carries])
+
+    _, moving = fixpoint(moving, step)
     wider = replace(sweep, moving=moving, symmetric=False)
     others = [tangent_type(t) for t, on in zip(sweep.forward.input_types, moving, strict=True) if on]
 
     def padded(program: Program, constants: bool) -> Program:
-        """The linear program on all that moves. constants: whether it returns what is for the constants, too."""
+        """Return the linear program on all that moves. constants: whether cotangents of the constants are results."""
         known = len(program.inputs) - sum(sweep.moving)
         own = program.input_types[known:]
 
@@ -143,21 +143,21 @@ def widened(sweep: Sweep, active: Sequence[bool], jvp: Jvp) -> Sweep:
 
 
 def own_of(wider: Sweep, sweep: Sweep, values: Sequence[Any]) -> list[Any]:
-    """Those of the values for all that moves in `wider` that are for what moves in `sweep`."""
+    """Pick the moving values of `sweep` from the moving values of `wider`."""
     return pick(values, pick(sweep.moving, wider.moving))
 
 
 def among(wider: Sweep, sweep: Sweep, own: Sequence[Any], others: Sequence[Any]) -> list[Any]:
-    """Values for all that moves in `wider`: `own` for what moves in `sweep`, else those of `others`."""
+    """Merge moving values of `sweep` (`own`) into moving values of `wider` (`others`)."""
     given = iter(own)
     return [next(given) if on else x for x, on in zip(others, pick(sweep.moving, wider.moving), strict=True)]
 
 
 def pushed_forward(sweep: Sweep, jvp: Jvp) -> Sweep:
-    """The sweep of the loop that carries (x, dx), with constants (c, dc).
+    """Return the sweep of the loop that carries (x, dx), with constants (c, dc).
 
-    Its cotangents are those of (dc, c) and (dx, x), in this order: (d ct c, ct c, d ct x, ct x), so that pulling them
-    back is the derivative of `backward`.
+    Its cotangents are those of (dc, c) and (dx, x), in this order: (d ct c, ct c, d ct x, ct x). So pulling them back
+    is the derivative of `backward`.
     """
     assert sweep.backward is not None
     c, x, m = sweep.consts, sweep.carries, sum(sweep.moving_consts)
@@ -190,7 +190,7 @@ def pushed_forward(sweep: Sweep, jvp: Jvp) -> Sweep:
 
 
 def jvp_of_split(linearize: Jvp, program: Program, active: tuple[bool, ...], instantiate: Any) -> Any:
-    """The jvp of a program made of its linearisation, for rules that have only that."""
+    """Return the jvp of a program made of its linearisation, for rules that have only that."""
     split = linearize(program, active, instantiate)
     count = len(program.inputs)
 
@@ -203,14 +203,11 @@ def jvp_of_split(linearize: Jvp, program: Program, active: tuple[bool, ...], ins
     return _Derived(stage(run, [*program.input_types, *tangents], name=program.name).program, split.active_outputs)
 
 
-class _Derived:
-    """A program and its active outputs, as `jvp_program` gives them."""
+class _Derived(NamedTuple):
+    """Program and its active outputs, as `jvp_program` gives them."""
 
-    __slots__ = ("active_outputs", "program")
-
-    def __init__(self, program: Program, active_outputs: tuple[bool, ...]) -> None:
-        self.program = program
-        self.active_outputs = active_outputs
+    program: Program
+    active_outputs: tuple[bool, ...]
 
 
 def _reordered(program: Program, inputs: Sequence[int], outputs: Sequence[int] | None = None) -> Program:
@@ -223,7 +220,7 @@ def _reordered(program: Program, inputs: Sequence[int], outputs: Sequence[int] |
 
 
 def _longer(cond: Program, types: Sequence[Type]) -> Program:
-    """The condition with more carries, which it does not read."""
+    """Return the condition with more carries, which it does not read."""
 
     def run(inputs: list[Any]) -> list[Operand]:
         return evaluate(cond, inputs[: len(cond.inputs)])

@@ -1,4 +1,4 @@
-"""A loop as its derivative needs it: a sweep forwards, and one back. How sweeps are batched.
+"""Sweeps: a loop in the form its derivative needs, one pass forwards and one back; and their batching.
 
 With x the carries, c the constants and r the residuals of a step, all of a sweep's programs are closed:
 
@@ -6,7 +6,7 @@ With x the carries, c the constants and r the residuals of a step, all of a swee
     linear(c, r, dc, dx) -> dx                  backward(c, r, ct c, ct x) -> ct c, ct x
 
 `backward` is the transpose of `linear` that adds to the cotangents of the constants, so that a step which reads one
-element of an array adds to that one. Only those constants and carries have tangents that `moving` flags.
+element of an array adds to that one. Only the constants and carries flagged in `moving` have tangents.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from tracer.ir.program import Program
 from tracer.ir.types import Type, with_shape
 from tracer.primitives.arrays.reductions.reductions import reduce_or
-from tracer.primitives.base.nested_programs import either
+from tracer.primitives.base.nested_programs import fixpoint
 from tracer.primitives.base.shapes import broadcast_in_dim
 from tracer.primitives.control.for_loop import LoopSplit, batched_function, where_live
 from tracer.primitives.elementwise.bits import and_
@@ -31,10 +31,10 @@ Flags = tuple[bool, ...]
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """See the module's docstring. moving: of the constants and the carries. `backward` is None before transposition.
+    """Loop in the form of the module's docstring. `backward` is None before transposition.
 
-    memory: bytes that residuals and checkpoints may take. symmetric: whether second derivatives are known to be, as
-    they are but for rules of the user's own; others are transposed by `adjoint`.
+    moving: flags of the constants and the carries. memory: bytes for residuals and checkpoints. symmetric: whether
+    second derivatives are known to be symmetric, as they are without custom rules; others are transposed by `adjoint`.
     """
 
     cond: Program
@@ -65,26 +65,26 @@ class Sweep:
 
     @property
     def params(self) -> dict[str, Any]:
-        """As an equation's parameters: no `backward` where there is none."""
+        """Parameters of an equation. `backward` is absent if it is None."""
         found = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return {name: value for name, value in found.items() if value is not None}
 
     def split(self, values: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
-        """Operands by role: constants of the condition, constants, carries, and the rest."""
+        """Return operands by role: constants of the condition, constants, carries, and the rest."""
         first, second = self.cond_consts, self.cond_consts + self.consts
         third = second + self.carries
         return list(values[:first]), list(values[first:second]), list(values[second:third]), list(values[third:])
 
 
 def sweep_of(params: dict[str, Any]) -> Sweep:
-    """The sweep that an equation's parameters describe."""
+    """Return the sweep that an equation's parameters describe."""
     return Sweep(**{"backward": None, **params})
 
 
 def split_sweep(
     loop: LoopSplit, cond: Program, cond_consts: int, consts: int, moving: Flags, memory: int, symmetric: bool
 ) -> Sweep:
-    """The sweep of a while_loop whose body is split for reverse mode."""
+    """Return the sweep of a while_loop whose body is split for reverse mode."""
     split, count = loop.split, len(loop.split.active_outputs)
     forward = split.forward
     kept = Program(forward.inputs, forward.equations, (*forward.outputs[:count], *loop.pushed), forward.name)
@@ -102,25 +102,25 @@ def split_sweep(
 
 
 def batched_sweep(ctx: Any, sweep: Sweep, operands: Sequence[Any], batched: Flags) -> tuple[Sweep, list[Any]]:
-    """The sweep over batches, all tangents batched, and its operands.
+    """Return the sweep over batches, all tangents batched, and its operands.
 
-    operands, batched: constants of the condition, constants, carries; batch axes in front. Where lanes stop on their
-    own a mask of those that live is the first carry, and steps of the others change nothing.
+    operands, batched: constants of the condition, constants, carries; batch axes in front. If lanes diverge, a mask of
+    live lanes is the first carry, and steps of dead lanes change nothing.
     """
     cc, cs, carry = (tuple(part) for part in sweep.split(batched)[:3])
-    residuals = len(sweep.residual_types)
-    while True:
-        stepped = ctx.transform(sweep.forward, cs + carry, ctx.size, ctx.axis_name, (*carry, *[False] * residuals))
+    residuals = [False] * len(sweep.residual_types)
+
+    def step(carry: Flags) -> tuple[Any, Sequence[bool]]:
+        stepped = ctx.transform(sweep.forward, cs + carry, ctx.size, ctx.axis_name, (*carry, *residuals))
         test = ctx.transform(sweep.cond, cc + carry, ctx.size, ctx.axis_name)
-        alone = test.batched_outputs[0]
-        grown = (True,) * len(carry) if alone else either(carry, stepped.batched_outputs[: len(carry)])
-        if grown == carry:
-            break
-        carry = grown
+        divergent = test.batched_outputs[0]
+        return (stepped, test, divergent), (True,) * len(carry) if divergent else stepped.batched_outputs[: len(carry)]
+
+    (stepped, test, divergent), carry = fixpoint(carry, step)
     cond_consts, consts, entry, _ = sweep.split(operands)
     was = sweep.split(batched)[2]
     entry = [ctx.to_front(x, None) if on and not old else x for x, old, on in zip(entry, was, carry, strict=True)]
-    if not alone:
+    if not divergent:
         flags = cs + stepped.batched_outputs[len(carry) :]
         wide = replace(
             sweep,
@@ -163,7 +163,7 @@ def _batched_lanes(
     kept = list(program.output_types[1 + x :])
 
     def masked(original: Program, tangents: int, unchanged: Callable[[list[Any]], list[Any]]) -> Program:
-        """The linear program for the lanes that live; what it gives for the others is `unchanged`."""
+        """Return the linear program for live lanes; dead lanes get `unchanged`."""
         moved = batched_function(ctx, original, cs + (True,) * (residuals + tangents))
 
         def run(inputs: list[Any]) -> list[Operand]:

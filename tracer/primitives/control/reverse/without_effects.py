@@ -1,4 +1,4 @@
-"""Programs without what they do outside, for derivatives that run a part of them again."""
+"""Programs stripped of input and output, for derivatives that rerun a part of them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tracer.trace.memo import remembered
 
 @remembered
 def silent(program: Program) -> Program:
-    """The same results, by equations that they need, without input and output, which happened already.
+    """Drop input and output from a program, which happened already; keep its results.
 
-    Raises NoRuleError where they need what a callback answered: it was not kept, and it is not asked twice.
+    Raises NoRuleError if these need the result of a callback: it was not kept, and it is not called twice.
     """
     needed = live_equations(program)
     return replace(program, equations=tuple([_silent_equation(e) if Effect.IO in e.effects else e for e in needed]))

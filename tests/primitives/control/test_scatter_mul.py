@@ -146,5 +146,5 @@ def test_products_of_several_updates_are_not_linear_in_them() -> None:
     np.testing.assert_array_equal(back, [4000.0, 1.0, 300.0])
     (back,) = tracer.linear_transpose(lambda v: product(x, repeated[:1], v), u[:1])(ct)
     np.testing.assert_array_equal(back, [1.0])
-    with pytest.raises(NoRuleError, match="updates that go to one place are multiplied with each other"):
+    with pytest.raises(NoRuleError, match="updates of one element are multiplied with each other"):
         tracer.linear_transpose(lambda v: product(x, repeated, v), u)(ct)
