@@ -28,11 +28,10 @@ from tracer.numpy.arrays.methods import install as _install
 from tracer.primitives.control.effects import check
 from tracer.primitives.elementwise.narrow_storage import widened as _widened
 from tracer.runtime.eager.execute import execute as _execute
-from tracer.runtime.eager.execute import prepare as _prepare
+from tracer.runtime.eager.execute import prepared as _prepare
 from tracer.runtime.jit.jit import JitFunction as _JitFunction
 from tracer.runtime.jit.jit import block_until_ready, disable_jit, effects_barrier, jit
 from tracer.runtime.jit.trace_call import eval_shape, make_program
-from tracer.runtime.pieces import prepare_program as _prepare_program
 from tracer.runtime.system.devices import CpuDevice as Device
 from tracer.runtime.system.devices import (
     default_backend,
@@ -45,9 +44,6 @@ from tracer.runtime.system.devices import (
     process_count,
     process_index,
 )
-from tracer.runtime.transformed import everything as _everything
-from tracer.runtime.transformed import replayed_call as _replayed_call
-from tracer.runtime.transformed import replayed_transform as _replayed_transform
 from tracer.runtime.values.callbacks import io_callback, pure_callback
 from tracer.runtime.values.copying import copied as _copied
 from tracer.runtime.values.shape_dtype_struct import ShapeDtypeStruct
@@ -58,17 +54,16 @@ from tracer.trace.compile_time_eval import ensure_compile_time_eval
 from tracer.trace.trace import eager as _eager
 from tracer.trace.tracebacks import set_boundaries as _set_boundaries
 from tracer.trace.tracebacks import set_method_boundaries as _set_method_boundaries
-from tracer.transforms import gradients as _gradients
-from tracer.transforms import jacobian_products as _jacobian_products
-from tracer.transforms import jacobians as _jacobians
-from tracer.transforms import vectorize as _vectorize
 from tracer.transforms.checkpoint import checkpoint, remat
 from tracer.transforms.custom.batching import custom_vmap as _custom_vmap
 from tracer.transforms.custom.closures import closure_convert
 from tracer.transforms.custom.derivatives import custom_jvp, custom_vjp
 from tracer.transforms.custom.gradient import custom_gradient
-from tracer.transforms.jacobian_products import linear_transpose, linearize, vjp
+from tracer.transforms.gradients import grad, value_and_grad
+from tracer.transforms.jacobian_products import jvp, linear_transpose, linearize, vjp
+from tracer.transforms.jacobians import hessian, hvp, jacfwd, jacrev
 from tracer.transforms.naming import named_call, named_scope
+from tracer.transforms.vectorize import vmap
 from tracer.version import VERSION as _VERSION
 
 if TYPE_CHECKING:
@@ -87,15 +82,6 @@ if TYPE_CHECKING:
 
 __version__ = _VERSION
 
-# They run the user's functions anew at every call, unless these depend on nothing else: see `runtime.transformed`.
-grad = _replayed_transform(_gradients.grad)
-value_and_grad = _replayed_transform(_gradients.value_and_grad)
-vmap = _replayed_transform(_vectorize.vmap, _everything)
-jacfwd = _replayed_transform(_jacobians.jacfwd)
-jacrev = _replayed_transform(_jacobians.jacrev)
-hessian = _replayed_transform(_jacobians.hessian)
-jvp = _replayed_call(_jacobian_products.jvp)
-hvp = _replayed_call(_jacobians.hvp)
 jacobian = jacrev
 float0 = dtypes.float0
 make_jaxpr = make_program
@@ -105,7 +91,6 @@ checkpoint_policies = ad_checkpoint.checkpoint_policies
 # The one place where lower layers are given what stands above them: how an operation runs outside any trace, how
 # arrays are copied, and the methods of Array; and where libraries that ask nobody are told of our arrays.
 _eager.execute, _eager.prepare, _eager.widened, _eager.copied = _execute, _prepare, _widened, _copied
-_eager.prepare_program = _prepare_program
 _install(Array)
 _install_interop()
 

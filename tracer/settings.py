@@ -45,6 +45,7 @@ class Gate:
     def __init__(self) -> None:
         self.words = (ctypes.c_int64 * 2)()
         self._lock = threading.Lock()
+        self.epoch = 0  # the version again, as a Python integer
         self._mine = _Closed()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._reset)
@@ -65,6 +66,7 @@ class Gate:
         """Count a permanent change of a setting."""
         with self._lock:
             self.words[1] += 1
+            self.epoch += 1
 
     @property
     def is_closed(self) -> bool:
@@ -214,6 +216,7 @@ class _Local(threading.local):
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
+        self.token: tuple[Any, ...] | None = None
 
 
 KEYED = ("default_float", "deterministic", "loop_memory", "fp_contract", "vector_bits")
@@ -302,16 +305,25 @@ class Config:
         checked = {name: self._setting(name).checked(value, f"config.{name}") for name, value in values.items()}
         outer = self._local.values
         gate.close()
-        self._local.values = {**outer, **checked}
+        self._set_here({**outer, **checked})
         if "threads" in checked:
             thread_count_in_force()
         try:
             yield
         finally:
-            self._local.values = outer
+            self._set_here(outer)
             if "threads" in checked:
                 thread_count_in_force()
             gate.open()
+
+    def _set_here(self, values: dict[str, Any]) -> None:
+        self._local.values = values
+        self._local.token = tuple(values.items()) or None
+
+    @property
+    def token(self) -> tuple[Any, ...] | None:
+        """Values that this thread overrides, hashable; None for none. See `Gate.epoch` for values set for good."""
+        return self._local.token
 
     def key(self) -> tuple[Any, ...]:
         """Return the values of the settings that programs depend on, as part of the key of a compiled program."""

@@ -33,8 +33,8 @@ def leaked() -> Any:
 MISTAKES: dict[str, Callable[[], Any]] = {
     "an argument that is not an array": lambda: tnp.add(X, object()),
     "a leaked array": lambda: leaked() + 1,
-    "a replayed operation": lambda: often(tnp.take, X, PLACES)(X, BEYOND),
-    "a replayed derivative": lambda: often(grad(lambda x, i: tnp.take(x, i).sum()), X, PLACES)(X, BEYOND),
+    "a prepared operation": lambda: often(tnp.take, X, PLACES)(X, BEYOND),
+    "a prepared derivative": lambda: often(grad(lambda x, i: tnp.take(x, i).sum()), X, PLACES)(X, BEYOND),
     "a replayed derivative of functions made anew": lambda: [
         grad(lambda x, i: tnp.take(x, i).sum())(X, i) for i in (*[PLACES] * 60, BEYOND)
     ],

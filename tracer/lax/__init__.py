@@ -89,7 +89,7 @@ from tracer.primitives.elementwise import trigonometric as _trigonometric
 from tracer.primitives.elementwise.stop_gradient import stop_gradient
 from tracer.primitives.linalg import convolution_layouts as _convolution_layouts
 from tracer.primitives.linalg import dot_general as _contractions
-from tracer.runtime.eager.call_cache import replayed, static
+from tracer.runtime.eager.call_cache import cached, static
 from tracer.trace.docstrings import say
 from tracer.trace.tracebacks import set_boundaries
 
@@ -251,16 +251,16 @@ __all__ = [
     "stop_gradient", "sub", "switch", "tan", "tanh", "tile", "top_k", "transpose", "unstack", "while_loop",
 ]  # fmt: skip
 
-# Functions composed of others that read no values; the functions above are replayed already.
-_REPLAYED = frozenset((
+# Functions composed of others that read no values; the functions above are cached already.
+_CACHED = frozenset((
     "approx_max_k", "approx_min_k", "broadcast", "broadcast_like", "broadcast_to_rank", "collapse",
     "conv_general_dilated_local", "conv_general_dilated_patches", "dynamic_index_in_dim", "dynamic_slice_in_dim",
     "dynamic_update_index_in_dim", "dynamic_update_slice_in_dim", "empty", "igamma", "igamma_grad_a", "igammac",
     "index_in_dim", "index_take", "mulhi", "random_gamma_grad", "scatter_sub", "sort_key_val", "stack", "tile",
     "unstack",
 ))  # fmt: skip
-set_boundaries(globals(), _REPLAYED, replayed)
-set_boundaries(globals(), [name for name in __all__ if name not in _REPLAYED])
+set_boundaries(globals(), _CACHED, cached)
+set_boundaries(globals(), [name for name in __all__ if name not in _CACHED])
 
 say(
     [face for name in __all__ if type(face := globals()[name]) is _FunctionType],

@@ -14,7 +14,6 @@ from tracer.primitives.control.cond import cond_branches
 from tracer.primitives.elementwise.arithmetic import clamp
 from tracer.primitives.elementwise.comparison import ne
 from tracer.primitives.elementwise.conversion import convert_element_type
-from tracer.runtime.transformed import called_over
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
@@ -46,11 +45,10 @@ def cond(
         true_fun, false_fun, operands = _each_with_its_own(true_fun, false_fun, *operands)
     for function in (true_fun, false_fun):
         check_callable(function, "cond")
-    return called_over(_cond, (true_fun, false_fun), (), pred, *operands)
+    return _cond(true_fun, false_fun, pred, *operands)
 
 
-def _cond(functions: Sequence[Callable[..., Any]], pred: Any, *operands: Any) -> Any:
-    true_fun, false_fun = functions
+def _cond(true_fun: Callable[..., Any], false_fun: Callable[..., Any], pred: Any, *operands: Any) -> Any:
     flag = as_array(pred, "cond: the predicate")
     if flag.ndim:
         raise ArgumentError(
@@ -94,7 +92,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     _check_branches(branches)
     for function in branches:
         check_callable(function, "switch")
-    return called_over(_switch, tuple(branches), (), index, *operands) if branches else _switch((), index, *operands)
+    return _switch(tuple(branches), index, *operands)
 
 
 def _switch(branches: Sequence[Callable[..., Any]], index: Any, *operands: Any) -> Any:

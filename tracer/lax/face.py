@@ -12,7 +12,7 @@ from tracer.ir.program import Literal
 from tracer.ir.types import Shape
 from tracer.primitives.base.broadcasting import broadcast_in_dim
 from tracer.primitives.base.rules import kind_of
-from tracer.runtime.eager.call_cache import replayed
+from tracer.runtime.eager.call_cache import cached
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.trace import as_literal
@@ -23,7 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def public(function: F) -> F:
     """Return a primitive's function that also accepts NumPy arrays, alone or in lists, and returns arrays.
 
-    Frequent calls are replayed: it must look at no elements.
+    Frequent calls are cached: it must look at no elements.
     """
 
     @wraps(function)
@@ -31,7 +31,7 @@ def public(function: F) -> F:
         result = function(*map(_given, args), **{name: _given(value) for name, value in kwargs.items()})
         return _array(result) if isinstance(result, Literal) else result
 
-    return replayed(face)  # type: ignore[return-value]  # the same signature
+    return cached(face)  # type: ignore[return-value]  # the same signature
 
 
 def strict(function: F, *, selector: str | None = None) -> F:

@@ -20,7 +20,7 @@ from tracer.primitives.elementwise.conversion import convert_element_type
 from tracer.primitives.linalg import factorizations
 from tracer.primitives.linalg.matrix_stacks import adjoint, matrix_type
 from tracer.primitives.linalg.triangular import solve_triangular
-from tracer.runtime.eager.call_cache import replayed
+from tracer.runtime.eager.call_cache import cached
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.integers import integer
@@ -125,7 +125,7 @@ def triangular_solve(
     return squeeze(result, (axis,)) if vector else result  # type: ignore[no-any-return]  # arrays give arrays
 
 
-set_boundaries(globals(), __all__, replayed)  # they look at no elements
+set_boundaries(globals(), __all__, cached)  # they look at no elements
 
 
 def __getattr__(name: str) -> object:

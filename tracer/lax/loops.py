@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from tracer.primitives.control.while_loop import while_program
 from tracer.primitives.elementwise.arithmetic import add
 from tracer.primitives.elementwise.comparison import lt
 from tracer.primitives.elementwise.conversion import convert_element_type
-from tracer.runtime.transformed import called_over
 from tracer.settings import Config, config
 from tracer.trace import trees
 from tracer.trace.array import Array, concrete_value
@@ -45,11 +44,12 @@ def while_loop(
     """
     check_callable(cond_fun, "while_loop")
     check_callable(body_fun, "while_loop")
-    return called_over(_while_loop, (body_fun, cond_fun), (memory,), init_val)
+    return _while_loop(cond_fun, body_fun, memory, init_val)
 
 
-def _while_loop(functions: Sequence[Callable[[Any], Any]], memory: int | None, init_val: Any) -> Any:
-    body_fun, cond_fun = functions
+def _while_loop(
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], memory: int | None, init_val: Any
+) -> Any:
     carry = Carry("while_loop", body_fun, 0, init_val)
     arguments = trees.tuple_of(carry.structure)
 
@@ -105,16 +105,13 @@ def fori_loop(
     Array(10, i64*)
     """
     check_callable(body_fun, "fori_loop")
-    if type(lower) is int and type(upper) is int:
-        return called_over(_fori_loop, (body_fun,), (lower, upper, unroll, memory), init_val)
-    return _fori_loop((body_fun,), lower, upper, unroll, memory, init_val)
+    return _fori_loop(body_fun, lower, upper, unroll, memory, init_val)
 
 
 def _fori_loop(
-    functions: Sequence[Callable[[Any, Any], Any]], lower: Any, upper: Any, unroll: int | bool | None,
-    memory: int | None, init_val: Any,
+    body_fun: Callable[[Any, Any], Any], lower: Any, upper: Any, unroll: int | bool | None, memory: int | None,
+    init_val: Any,
 ) -> Any:  # fmt: skip
-    (body_fun,) = functions
     first, limit = _known_bound(lower), _known_bound(upper)
     if unroll is not None and (first is None or limit is None):
         text = f"fori_loop{here()}: unroll={unroll!r} needs bounds that are known while tracing"
@@ -196,14 +193,12 @@ def scan(
     """
     del _split_transpose
     check_callable(f, "scan")
-    return called_over(_scan, (f,), (length, reverse, unroll), init, xs)  # type: ignore[no-any-return]
+    return _scan(f, length, reverse, unroll, init, xs)
 
 
 def _scan(
-    functions: Sequence[Callable[[Any, Any], tuple[Any, Any]]], length: int | None, reverse: bool, unroll: int | bool,
-    init: Any, xs: Any,
-) -> tuple[Any, Any]:  # fmt: skip
-    (f,) = functions
+    f: Callable[[Any, Any], tuple[Any, Any]], length: int | None, reverse: bool, unroll: int | bool, init: Any, xs: Any
+) -> tuple[Any, Any]:
     carry = Carry("scan", f, 0, init)
     slices, sliced = flatten_arguments(xs, "scan", lambda: trees.leaf_names(xs, "xs"))
     size = scan_length(slices, xs, length)

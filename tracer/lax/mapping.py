@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from tracer.errors import ArgumentError, message
 from tracer.lax.loops import scan, scan_length
 from tracer.primitives.arrays.slice_pad_concatenate import concatenate, slice_in_dim
 from tracer.primitives.base.shapes import reshape
-from tracer.runtime.transformed import called_over
 from tracer.trace import trees
 from tracer.trace.integers import integer
 from tracer.trace.source import here
@@ -28,11 +27,6 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     Array([0., 1., 4.], f64)
     """
     check_callable(f, "map")
-    return called_over(_map, (f,), (batch_size,), xs)
-
-
-def _map(functions: Sequence[Callable[[Any], Any]], batch_size: int | None, xs: Any) -> Any:
-    (f,) = functions
     slices, structure = flatten_arguments(xs, "map", lambda: trees.leaf_names(xs, "xs"))
     size = scan_length(slices, xs, None, "map")
     if batch_size is None:

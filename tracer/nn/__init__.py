@@ -31,7 +31,7 @@ from tracer.nn.activations import (
 from tracer.nn.attention import dot_product_attention
 from tracer.nn.normalisation import log_softmax, logmeanexp, logsumexp, one_hot, softmax, standardize
 from tracer.numpy import tanh
-from tracer.runtime.eager.call_cache import replayed
+from tracer.runtime.eager.call_cache import cached
 from tracer.trace.docstrings import say_of_elements
 from tracer.trace.tracebacks import set_boundaries
 
@@ -43,7 +43,7 @@ __all__ = [
 ]  # fmt: skip
 
 _FUNCTIONS = [name for name in __all__ if name != "initializers"]
-set_boundaries(globals(), _FUNCTIONS, replayed)  # they look at no elements
+set_boundaries(globals(), _FUNCTIONS, cached)  # they look at no elements
 say_of_elements({globals()[name] for name in _FUNCTIONS}, complex_too=("sigmoid", "silu"))
 
 

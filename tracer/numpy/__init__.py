@@ -25,7 +25,7 @@ from tracer.numpy.arrays.ufunc_methods import attach as _attach
 from tracer.numpy.core.docstrings import complete as _complete
 from tracer.numpy.core.ufunc_keywords import place_of_out as _place_of_out
 from tracer.numpy.core.ufunc_keywords import taken as _taken
-from tracer.runtime.eager.call_cache import replayed as _replayed
+from tracer.runtime.eager.call_cache import cached as _cached
 from tracer.trace.array import Array as ndarray  # noqa: N813  # the name that users know
 from tracer.trace.tracebacks import Options as _Options
 from tracer.trace.tracebacks import boundary as _boundary
@@ -182,7 +182,7 @@ _CHAPTERS = {
 }
 
 # Those that come often when small arrays are explored, and look at no elements: see `tracer.runtime.eager.call_cache`.
-_REPLAYED = {
+_CACHED = {
     "all", "allclose", "amax", "amin", "angle", "any", "append", "arange", "argmax", "argmin", "argpartition",
     "argsort", "around", "array_equal", "array_equiv", "array_split", "astype", "atleast_1d", "atleast_2d",
     "atleast_3d", "average", "bartlett", "bitwise_count", "blackman", "block", "broadcast_arrays", "broadcast_to",
@@ -242,8 +242,8 @@ def __getattr__(name: str) -> object:
             pairs = [pair.partition(":") for pair in _CHAPTERS[chapter].split()]
             faces = {here or there: getattr(module, there) for there, _, here in pairs}
             namespace = {"__name__": __name__, **faces}
-            _set_boundaries(namespace, faces.keys() & _REPLAYED, _partial(_with_options, _replayed))
-            _set_boundaries(namespace, faces.keys() - _REPLAYED, _partial(_with_options, _boundary))
+            _set_boundaries(namespace, faces.keys() & _CACHED, _partial(_with_options, _cached))
+            _set_boundaries(namespace, faces.keys() - _CACHED, _partial(_with_options, _boundary))
             for face in faces:
                 globals()[face] = namespace[face]
                 _attach(face, namespace[face])

@@ -15,7 +15,7 @@ from tracer.numpy.shapes.joining import concatenate
 from tracer.numpy.shapes.ranges import arange
 from tracer.numpy.shapes.repeating import roll
 from tracer.primitives.base.broadcasting import axis_of
-from tracer.runtime.eager.call_cache import replayed
+from tracer.runtime.eager.call_cache import cached
 from tracer.trace.array import Array
 from tracer.trace.integers import integer
 from tracer.trace.source import here
@@ -166,6 +166,6 @@ globals().update(
 )
 __all__ += list(_TRANSFORMS)
 
-_REPLAYED = frozenset(("fftfreq", "fftshift", "ifftshift", "rfftfreq"))  # the others are NumPy's
-set_boundaries(globals(), _REPLAYED, replayed)
-set_boundaries(globals(), [name for name in __all__ if name not in _REPLAYED])
+_CACHED = frozenset(("fftfreq", "fftshift", "ifftshift", "rfftfreq"))  # the others are NumPy's
+set_boundaries(globals(), _CACHED, cached)
+set_boundaries(globals(), [name for name in __all__ if name not in _CACHED])

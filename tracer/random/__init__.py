@@ -35,7 +35,7 @@ from tracer.random.gammas import ball, beta, chisquare, dirichlet, f, gamma, gen
 from tracer.random.keys import PRNGKey, clone, fold_in, key, key_data, key_impl, split, wrap_key_data
 from tracer.random.multivariate import multivariate_normal
 from tracer.random.uniform import bits, randint, uniform
-from tracer.runtime.eager.call_cache import replayed
+from tracer.runtime.eager.call_cache import cached
 from tracer.trace.docstrings import say
 from tracer.trace.tracebacks import set_boundaries
 
@@ -48,11 +48,11 @@ __all__ = [
 ]  # fmt: skip
 
 # Functions that make keys are called with ever new numbers, and a factorisation reads its matrix. All others read no
-# values, and are replayed.
+# values, and are cached.
 _OF_NUMBERS = frozenset(("PRNGKey", "clone", "fold_in", "key", "key_impl", "wrap_key_data"))
 _LOOKING = _OF_NUMBERS | {"multivariate_normal"}
 set_boundaries(globals(), [name for name in __all__ if name in _LOOKING])
-set_boundaries(globals(), [name for name in __all__ if name not in _LOOKING], replayed)
+set_boundaries(globals(), [name for name in __all__ if name not in _LOOKING], cached)
 
 _SAMPLERS = [name for name in __all__ if name not in _OF_NUMBERS and name not in ("key_data", "split")]
 _SHAPED_BY_PARAMETERS = frozenset((

@@ -15,7 +15,7 @@ from tracer.primitives.arrays.random import random_fold_in, random_seed, random_
 from tracer.primitives.arrays.slice_pad_concatenate import split as split_axis
 from tracer.primitives.base.shapes import squeeze
 from tracer.random.arguments import Parameter, cast, one_key, operand, shape_of, typed_keys
-from tracer.runtime.eager.call_cache import replayed
+from tracer.runtime.eager.call_cache import cached
 from tracer.trace.array import Array, concrete, unowned
 from tracer.trace.source import here
 from tracer.trace.state import state
@@ -79,12 +79,12 @@ def PRNGKey(seed: Parameter, *, impl: object = None) -> Array:  # noqa: N802  # 
     return words
 
 
-@partial(replayed, named=False)
+@partial(cached, named=False)
 def _seeded(seed: Operand) -> Array:
     return random_seed(seed)
 
 
-@partial(replayed, named=False)
+@partial(cached, named=False)
 def _words(seed: Operand) -> Array:
     return random_unwrap(random_seed(seed))
 
@@ -186,7 +186,7 @@ def _is_one_key(key: Parameter) -> bool:
     return type(key) is Array and type(key._type) is KeyType and not key.shape
 
 
-@partial(replayed, named=False)
+@partial(cached, named=False)
 def _folded(key: Array, number: Operand) -> Array:
     return _as_given(key, random_fold_in(typed_keys("fold_in", key)[0], number))
 

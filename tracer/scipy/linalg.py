@@ -23,7 +23,7 @@ from tracer.numpy.linalg.solving import positive_factor, system
 from tracer.primitives.base.shapes import broadcasted_iota
 from tracer.primitives.linalg import factorizations, matrix_stacks, triangular
 from tracer.primitives.linalg.solve import inverse_permutation
-from tracer.runtime.eager.call_cache import replayed
+from tracer.runtime.eager.call_cache import cached
 from tracer.scipy.matrix_functions import expm
 from tracer.scipy.patterned_matrices import block_diag, toeplitz
 from tracer.trace.array import Array
@@ -276,9 +276,9 @@ def solve_triangular(
     return _without_axis(result, vector)
 
 
-_REPLAYED = frozenset(("cho_solve", "lu", "lu_factor", "lu_solve", "solve_triangular"))  # the rest looks at elements
-set_boundaries(globals(), _REPLAYED, replayed)
-set_boundaries(globals(), [name for name in __all__ if name not in _REPLAYED])
+_CACHED = frozenset(("cho_solve", "lu", "lu_factor", "lu_solve", "solve_triangular"))  # the rest looks at elements
+set_boundaries(globals(), _CACHED, cached)
+set_boundaries(globals(), [name for name in __all__ if name not in _CACHED])
 say(
     [globals()[name] for name in __all__],
     dict.fromkeys(("overwrite_a", "overwrite_b", "debug", "check_finite"), "as SciPy's, change nothing."),

@@ -17,7 +17,7 @@ from tracer.numpy.core.conversion import array_of, floating
 from tracer.numpy.core.promotion import require_real
 from tracer.primitives.elementwise.rounding import RoundingMethod
 from tracer.primitives.elementwise.rounding import round as nearest
-from tracer.runtime.eager.call_cache import replayed
+from tracer.runtime.eager.call_cache import cached
 from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
@@ -133,4 +133,4 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-set_boundaries(globals(), __all__, replayed)
+set_boundaries(globals(), __all__, cached)

@@ -25,7 +25,7 @@ from tracer.numpy.core.conversion import array_of, unified
 from tracer.numpy.core.promotion import promoted_inexact
 from tracer.primitives.arrays.slice_pad_concatenate import slice as cut
 from tracer.primitives.linalg.convolution_layouts import conv_general_dilated
-from tracer.runtime.eager.call_cache import replayed
+from tracer.runtime.eager.call_cache import cached
 from tracer.trace.array import Array
 from tracer.trace.docstrings import say
 from tracer.trace.integers import integers
@@ -245,7 +245,7 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-set_boundaries(globals(), __all__, replayed)
+set_boundaries(globals(), __all__, cached)
 say(
     [globals()[name] for name in __all__],
     {

@@ -31,7 +31,7 @@ from tracer.trace.source import assigned_name, place, user_source
 from tracer.trace.state import state
 
 Operand = Array | Literal
-Run = Callable[[Primitive, Sequence[Operand], Mapping[str, Any]], list[Array]]
+Run = Callable[[Primitive, Sequence[Operand], Mapping[str, Any]], Sequence[Array]]
 Process = Callable[["Trace", Primitive, Sequence[Operand], Mapping[str, Any], "Source | None"], list[Array]]
 
 _serials = itertools.count(1)
@@ -192,17 +192,15 @@ class EagerSlot:
     """How a primitive runs outside any trace.
 
     execute: its outputs. prepare: what `execute` does for operands of such types, as a function of operands.
-    prepare_program: the same for a program, whose equations have the bits that they have one by one.
     widened: its outputs, computed in wide dtypes where narrow ones, which are for storage, stand; given what runs them.
     copied: a NumPy array as one of ours has it, native and C-contiguous, in memory of its own.
     """
 
-    __slots__ = ("copied", "execute", "prepare", "prepare_program", "widened")
+    __slots__ = ("copied", "execute", "prepare", "widened")
 
     def __init__(self) -> None:
         self.execute: Run = _not_installed
         self.prepare: Callable[..., Callable[..., Sequence[Array]]] = _not_installed
-        self.prepare_program: Callable[[Program, Sequence[Array]], Callable[..., Sequence[Array]]] = _not_installed
         self.widened: Callable[[Run, Primitive, Sequence[Operand], Mapping[str, Any]], list[Array]] = _not_installed
         self.copied: Callable[[np.ndarray[Any, Any], dtypes.DType], np.ndarray[Any, Any]] = _not_installed
 
@@ -229,7 +227,7 @@ def bind_all(primitive: Primitive, operands: Sequence[Operand], params: Mapping[
                     trace, level = own, own.level
     try:
         if trace is None:
-            return eager.execute(primitive, operands, params)
+            return list(eager.execute(primitive, operands, params))
         return trace.process(trace, primitive, operands, params, user_source())
     except StorageDTypeError:
         pass  # errors of what follows are not shown beside this one
@@ -247,7 +245,7 @@ def stood_in(operand: Operand) -> Operand:
 def execute(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> list[Array]:
     """Run an operation on concrete operands at once, whatever is being traced."""
     try:
-        return eager.execute(primitive, operands, params)
+        return list(eager.execute(primitive, operands, params))
     except StorageDTypeError:
         pass
     return eager.widened(execute, primitive, operands, params)

@@ -144,7 +144,7 @@ def _codes(error: BaseException) -> list[CodeType]:
     return codes
 
 
-_HANDING_ON = ("outermost", "slowly", "handed_on")  # here, in `runtime.replay` and in `numpy.options`
+_HANDING_ON = ("outermost", "__call__", "handed_on")  # here, in `runtime.eager.call_cache` and in `ufunc_options`
 _INNER = re.compile("([a-z_][a-z_0-9]*) at ")
 
 

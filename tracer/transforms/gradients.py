@@ -73,7 +73,7 @@ def value_and_grad(
     (Array(9., f64*), Array(6., f64*))
     """
     refuse_reduce_axes("value_and_grad", reduce_axes)
-    return _value_and_gradient("value_and_grad", fun, argnums, has_aux, holomorphic, allow_int)
+    return wrapping(fun)(_value_and_gradient("value_and_grad", fun, argnums, has_aux, holomorphic, allow_int))
 
 
 def _value_and_gradient(
@@ -83,7 +83,6 @@ def _value_and_gradient(
     single = isinstance(argnums, int)
     numbers = argument_numbers(argnums, what)
 
-    @wrapping(fun)
     def derivative(*args: Any, **kwargs: Any) -> Any:
         chosen = chosen_arguments(fun, what, numbers, args, kwargs, holomorphic=holomorphic, allow_int=allow_int)
         name = name_of(fun)
@@ -137,5 +136,5 @@ def _ones(output: Operand) -> Any:
     type = output.type
     assert isinstance(type, ArrayType)
     if state.innermost is None:
-        return concrete(np.ones((), type.dtype))
+        return concrete(np.asarray(type.dtype.type(1)))
     return broadcast_in_dim(as_literal(type.dtype.type(1), type.dtype), (), ())

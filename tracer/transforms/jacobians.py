@@ -33,8 +33,8 @@ from tracer.transforms.functions import check_callable, name_of, result_names
 from tracer.transforms.gradient_arguments import argument_numbers, chosen_arguments
 from tracer.transforms.gradients import gradient_of
 from tracer.transforms.jacobian_products import check_sequences, push
-from tracer.transforms.paths import dense
 from tracer.transforms.recording import Recorded, record
+from tracer.transforms.tangents import dense
 from tracer.transforms.transpose import pull_back
 
 Function = Callable[..., Any]

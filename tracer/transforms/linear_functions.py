@@ -23,8 +23,7 @@ from tracer.trace.source import here
 from tracer.trace.trace import Operand
 from tracer.trace.tracebacks import set_method_boundaries
 from tracer.transforms.context import Tangent
-from tracer.transforms.paths import dense
-from tracer.transforms.tangents import match_tangents, tangent_array
+from tracer.transforms.tangents import dense, match_tangents, tangent_array
 from tracer.transforms.transpose import pull_back
 
 

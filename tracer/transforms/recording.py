@@ -19,10 +19,10 @@ from tracer.trace.source import here
 from tracer.trace.state import Level, state
 from tracer.trace.trace import Operand
 from tracer.trace.tracebacks import call_user
+from tracer.transforms.backward import pull
 from tracer.transforms.context import Tangent
 from tracer.transforms.functions import as_output, as_outputs
 from tracer.transforms.linear_functions import Derivative
-from tracer.transforms.paths import pull
 from tracer.transforms.run import LinearTape, Tape, linear_tape, run_reverse
 from tracer.transforms.unstacked import without_stacks
 

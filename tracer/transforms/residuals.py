@@ -27,14 +27,14 @@ def params_key(params: Mapping[str, Any]) -> Any:
     return tuple(params.items())
 
 
-def operand_key(x: Operand) -> Any:
-    """What a rule can see of an operand before it computes: its type, and a literal's value."""
-    return x if isinstance(x, Literal) else x.type
+def operand_key(primitive: Primitive, x: Operand) -> Any:
+    """Return the part of a signature that a tangent rule can see of an operand: its type, and a literal's value.
 
-
-def path_key(primitive: Primitive, x: Operand) -> Any:
-    """As `operand_key`, for a rule that will see a number of Python's as an array."""
-    return (x.type,) if is_lifted(primitive, x) else operand_key(x)
+    A Python number among arrays is an operand like an array: the rule sees its type alone.
+    """
+    if not isinstance(x, Literal):
+        return x.type
+    return (x.type,) if is_lifted(primitive, x) else x
 
 
 def is_lifted(primitive: Primitive, x: Any) -> bool:
@@ -51,7 +51,7 @@ def what_is_read(
 ) -> tuple[bool, ...] | None:
     """Which residuals of the linearisation are read; None where that is not known, and everything is kept."""
     try:
-        key = (primitive, params_key(params), tuple(active), tuple([path_key(primitive, x) for x in xs]))
+        key = (primitive, params_key(params), tuple(active), tuple([operand_key(primitive, x) for x in xs]))
         reads = _reads.get(key)
     except TypeError:  # an unhashable parameter
         return None

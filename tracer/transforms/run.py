@@ -23,43 +23,56 @@ from tracer.trace.state import state
 from tracer.trace.trace import Operand, Origin, Trace, eager, open_trace, stage_process
 from tracer.transforms.context import Context, Tangent
 from tracer.transforms.linearize import linearize_equation, push_equation
-from tracer.transforms.residuals import is_lifted, params_key, path_key, phantom, what_is_read
+from tracer.transforms.residuals import is_lifted, operand_key, phantom, what_is_read
 from tracer.transforms.stepping import run_by_steps, runs_by_steps
 
 Function = Callable[[list[Array]], Sequence[Operand]]
 
 
-class Entry(NamedTuple):
-    """One operation on the tape. `apply` takes the residuals and the tangents of `inputs`."""
+class Recipe:
+    """How operations of one primitive, parameters and operand types are recorded, and pulled back.
 
-    apply: Callable[..., Any]
-    values: Sequence[Any]  # the residuals that differ from call to call of one path
-    template: Sequence[Any]  # the others, and None where a value stands
-    inputs: tuple[Var, ...]  # the active ones
-    outputs: tuple[Var | None, ...]  # None for outputs without tangents
+    apply: from all residuals and tangents to tangents. template: the residuals; None where a value of the call stands,
+    a phantom where none is read. moving: the types of outputs, None for those without tangents. run: the prepared
+    operation, and takes: the places of values among operands and outputs; without `run`, calls are linearised anew.
+    """
+
+    __slots__ = ("apply", "moving", "pullback", "run", "takes", "template")
+
+    def __init__(
+        self, apply: Callable[..., Any], template: Sequence[Any], moving: Sequence[Type | None],
+        run: Callable[..., Sequence[Array]] | None = None, takes: Sequence[int] = (),
+    ) -> None:  # fmt: skip
+        self.apply = apply
+        self.template = template
+        self.moving = moving
+        self.run = run
+        self.takes = takes
+        self.pullback: Any = None  # made at the first call of `backward.pull`
+
+
+class Entry(NamedTuple):
+    """One operation on the tape. values: the residuals of this call. inputs: the variables of its active operands."""
+
+    recipe: Recipe
+    values: Sequence[Any]
+    inputs: Sequence[Var]
+    outputs: Sequence[Var | None]  # None for outputs without tangents
     source: Source | None
 
     @property
     def residuals(self) -> list[Any]:
-        """All that `apply` takes; what it does not read is a phantom."""
+        """All residuals, in the order of the template; phantoms in place of values that nobody reads."""
         values = iter(self.values)
-        return [next(values) if r is None else r for r in self.template]
-
-
-class _Key:
-    """One of a kind for what it was made of: hashed and compared at once, as paths are made of many."""
-
-    __slots__ = ()
+        return [next(values) if r is None else r for r in self.recipe.template]
 
 
 @dataclass(slots=True)
 class Tape:
-    """A function run at a point: its outputs, and its derivative there. Variables are numbered as they come."""
+    """A function run at a point: its outputs, and its derivative there."""
 
     inputs: list[Var]
     entries: list[Entry] = field(default_factory=list)
-    numbers: dict[Var, int] = field(default_factory=dict)
-    path: list[Any] = field(default_factory=list)  # keys of operations, and numbers of what they read
     outputs: list[Operand] = field(default_factory=list)  # at the enclosing level
     output_vars: list[Var | None] = field(default_factory=list)
 
@@ -81,19 +94,7 @@ def _is_outside(x: Array) -> bool:
     return state.staging is not None and x._trace is None and 0 <= x._owner < state.staging.serial
 
 
-class _Recipe(NamedTuple):
-    """What recording an operation comes to, for operands of its types outside every other trace."""
-
-    run: Callable[..., Sequence[Array]]
-    apply: Callable[..., Any]
-    takes: tuple[int, ...]  # the places of values among operands and outputs
-    template: Sequence[Any]  # the entry's
-    moving: tuple[Type | None, ...]  # the types of outputs; None for those without tangents
-    key: Any
-
-
-_recipes: dict[Any, _Recipe] = {}
-_keys: dict[Any, _Key] = {}
+_recipes: dict[Any, Recipe] = {}
 _MOST_RECIPES = 16384
 
 
@@ -104,29 +105,30 @@ def _record(
         check_enclosed(trace, operands)
     xs: list[Any] = []
     inputs: list[Any] = []
-    kind: list[Any] = [primitive]
-    known = state.staging is None and primitive.linearize is None
+    signature: list[Any] = [primitive]
+    is_concrete = state.staging is None and primitive.linearize is None
     for operand in operands:
-        x = _lower(trace, operand)
-        xs.append(x)
-        if isinstance(x, Literal):
-            kind.append(path_key(primitive, x))
+        if isinstance(operand, Literal):
+            xs.append(operand)
+            signature.append(operand_key(primitive, operand))
             continue
+        if operand._trace is trace:
+            x = operand._value
+            inputs.append(operand._atom)
+            signature += (x.type, True)  # behind the type: it is active
+        else:
+            x = _lower(trace, operand)
+            signature.append(x.type)
+        xs.append(x)
         if x._trace is not None:
-            known = False
-        kind.append(x.type)
-        if operand._trace is trace:  # type: ignore[union-attr]  # no literal
-            inputs.append(operand._atom)  # type: ignore[union-attr]
-            kind.append(True)  # behind the type: it is active
+            is_concrete = False
     if params:
-        kind += params.items()
-    recipe = _recipe(tuple(kind)) if known else None
+        signature += params.items()
+    recipe = _recipe(tuple(signature)) if is_concrete else None
     if recipe is not None:
-        ys: Sequence[Any] = recipe.run(*xs)
+        ys: Sequence[Any] = recipe.run(*xs)  # type: ignore[misc]  # recipes that are kept have it
         everything = [*xs, *ys]
-        values = [everything[place] for place in recipe.takes]
-        entry = Entry(recipe.apply, values, recipe.template, tuple(inputs), (), source)
-        return _outputs(trace, entry, recipe.key, ys, recipe.moving)
+        return _outputs(trace, recipe, [everything[place] for place in recipe.takes], inputs, ys, source)
     if state.staging is None and runs_by_steps(primitive, params):
         return run_by_steps(primitive, operands, params)
     active = [isinstance(x, Array) and x._trace is trace for x in operands]
@@ -139,14 +141,11 @@ def _record(
     takes = tuple([place for place, r in enumerate(template) if r is None])
     constant = primitive.jvp is zero_jvp
     moving = tuple([None if constant or not is_differentiable(y.type) else y.type for y in ys])
-    paths = tuple([path_key(primitive, x) for x in xs])
-    key = _key((primitive, params_key(params), tuple(active), paths, linearized.key))
-    if known and reads is not None and not isinstance(primitive.jvp, NoRule):
-        run = eager.prepare(primitive, xs, params)
-        _keep(tuple(kind), _Recipe(run, linearized.apply, takes, template, moving, key))
-    values = [residuals[place] for place in takes]
-    entry = Entry(linearized.apply, values, template, tuple(inputs), (), source)
-    results = _outputs(trace, entry, key, ys, moving)
+    recipe = Recipe(linearized.apply, template, moving)
+    if is_concrete and reads is not None and not isinstance(primitive.jvp, NoRule):
+        recipe.run, recipe.takes = eager.prepare(primitive, xs, params), takes
+        _keep(tuple(signature), recipe)
+    results = _outputs(trace, recipe, [residuals[place] for place in takes], inputs, ys, source)
     _keep_origins(trace, primitive, operands, params, source, results)
     return results
 
@@ -155,58 +154,44 @@ def _keep_origins(
     trace: Trace, primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any], source: Source | None,
     results: Sequence[Any],
 ) -> None:  # fmt: skip
-    """Remember what made the stacks among the results, if there are any: see `unstacked`."""
+    """Remember the operation that made the stacks among the results, if there are any: see `unstacked`."""
     stacks = [y._atom for y in results if isinstance(y.type, StackType) and y._trace is trace]
     if stacks:
         given = [fixed(x) if isinstance(x, Array) else x for x in operands]
         trace.origins.update(dict.fromkeys(stacks, Origin(primitive, given, params, source, results)))
 
 
-def _outputs(trace: Trace, entry: Entry, key: Any, ys: Sequence[Any], moving: Sequence[Type | None]) -> list[Any]:
-    """Handles on what an operation gave. The entry, outputs still missing, goes on the tape if any has a tangent."""
-    tape: Tape = trace.data
-    numbers, source = tape.numbers, entry.source
-    reads = [numbers[v] for v in entry.inputs]
+def _outputs(
+    trace: Trace, recipe: Recipe, values: Sequence[Any], inputs: Sequence[Var], ys: Sequence[Any], source: Source | None
+) -> list[Any]:
+    """Return handles on the outputs of an operation. Its entry goes on the tape if any of them has a tangent."""
     outputs: list[Any] = []
     variables: list[Var | None] = []
-    for y, type in zip(ys, moving, strict=True):
+    for y, type in zip(ys, recipe.moving, strict=True):
         if type is None:
             outputs.append(renewed(y) if isinstance(y, Array) else y)  # the tape may keep y itself
             variables.append(None)
         else:
             variable = Var(type)
-            numbers[variable] = len(numbers)
             trace.sources[variable] = source
             outputs.append(traced(trace, variable, y))
             variables.append(variable)
     if any(variables):
-        tape.path += (key, *reads)
-        apply, values, template, inputs, _, _ = entry
-        tape.entries.append(Entry(apply, values, template, inputs, tuple(variables), source))
+        trace.data.entries.append(Entry(recipe, values, inputs, variables, source))
     return outputs
 
 
-def _recipe(kind: Any) -> _Recipe | None:
+def _recipe(signature: Any) -> Recipe | None:
     try:
-        return _recipes.get(kind)
+        return _recipes.get(signature)
     except TypeError:  # an unhashable parameter
         return None
 
 
-def _keep(kind: Any, recipe: _Recipe) -> None:
+def _keep(signature: Any, recipe: Recipe) -> None:
     if len(_recipes) >= _MOST_RECIPES:
         _recipes.clear()
-    _recipes[kind] = recipe
-
-
-def _key(parts: Any) -> Any:
-    """What stands for the parts in paths; the parts themselves where a parameter cannot be hashed."""
-    if len(_keys) >= _MOST_RECIPES:
-        _keys.clear()
-    try:
-        return _keys.setdefault(parts, _Key())
-    except TypeError:
-        return parts
+    _recipes[signature] = recipe
 
 
 def _is_value(primitive: Primitive, residual: Any) -> bool:
@@ -224,7 +209,6 @@ def run_reverse(function: Function, primals: Sequence[Operand], active: Sequence
             trace.new_input(x.type, fixed(x), protected=True) if on and isinstance(x, Array) else x
             for x, on in zip(primals, active, strict=True)
         ]
-        tape.numbers = {v: n for n, v in enumerate(tape.inputs)}
         outputs = function(arguments)
         for y in outputs:
             mine = isinstance(y, Array) and y._trace is trace
@@ -264,7 +248,7 @@ def linear_tape(tape: Tape) -> LinearTape:
                     continue
                 state.source = entry.source
                 dense = [_context.instantiate(dx) for dx in dxs]
-                dys = entry.apply(entry.residuals, dense)
+                dys = entry.recipe.apply(entry.residuals, dense)
                 moving.update(
                     (v, dy)
                     for v, dy in zip(entry.outputs, dys, strict=True)

@@ -24,6 +24,7 @@ from tracer.trace import trees
 from tracer.trace.array import Array, renewed
 from tracer.trace.convert import as_array
 from tracer.trace.source import here
+from tracer.trace.trace import Operand
 from tracer.transforms.context import Tangent
 
 
@@ -106,3 +107,8 @@ def tangent_array(t: Tangent, of: Type | None = None) -> Any:
     if isinstance(t, Literal):
         return broadcast_in_dim(t, (), ())
     return renewed(t)
+
+
+def dense(tangent: Tangent) -> Operand:
+    """Return a tangent as an operand: a symbolic zero as an array of zeros."""
+    return tangent if isinstance(tangent, Array | Literal) else zeros(tangent.type)

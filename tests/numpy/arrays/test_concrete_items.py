@@ -15,7 +15,6 @@ import tracer.numpy as tnp
 from tracer.errors import OutOfBoundsError
 from tracer.numpy.arrays import concrete_items, methods
 
-pytestmark = pytest.mark.usefixtures("way_of_indexing")
 counted = pytest.mark.skipif(concrete_items._ALONE == 0, reason="this Python counts no references")
 
 

@@ -17,7 +17,6 @@ import tracer.numpy as tnp
 from tracer.errors import MutationError
 from tracer.numpy.arrays import lost_writes
 
-pytestmark = pytest.mark.usefixtures("way_of_indexing")
 counted = pytest.mark.skipif(lost_writes._WITHOUT_NAME == 0, reason="this Python lends names' references")
 
 

@@ -26,7 +26,6 @@ from tracer.numpy.arrays.methods import CONTAINER, METHODS, OPERATORS, PROPERTIE
 X = np.linspace(-1.5, 1.5, 12).reshape(3, 4)
 
 
-@pytest.mark.usefixtures("slots_by_python")
 def test_everything_in_the_table_is_installed() -> None:
     for name, function in {**OPERATORS, **CONTAINER, **METHODS, **PROTOCOLS}.items():
         assert inspect.unwrap(vars(tracer.Array)[name]) is inspect.unwrap(function)

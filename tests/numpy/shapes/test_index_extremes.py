@@ -13,8 +13,6 @@ import tracer.numpy as tnp
 from tracer import lax
 from tracer.errors import OutOfBoundsError
 
-pytestmark = pytest.mark.usefixtures("way_of_indexing")
-
 INTEGERS = [np.dtype(f"{kind}{bits}") for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
 SIZES = (5, 128, 300, 40_000)
 WAYS: list[Callable[[Any], Any]] = [lambda f: f, tracer.jit]

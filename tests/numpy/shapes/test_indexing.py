@@ -16,8 +16,6 @@ from tracer.errors import IndexShapeError, MutationError, OutOfBoundsError, Shap
 from tracer.numpy.arrays import methods
 from tracer.numpy.shapes import updates
 
-pytestmark = pytest.mark.usefixtures("way_of_indexing")
-
 
 def same(ours: Any, theirs: Any) -> None:
     got = np.asarray(ours)

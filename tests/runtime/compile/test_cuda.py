@@ -28,7 +28,7 @@ def test_the_text_names_the_equations_that_have_no_kernel() -> None:
         "// not on the GPU yet:",
         "//   main: the library routine gemm_f32",
     ]
-    assert head[3].startswith("//   dot_general at test_gpu.py:")
+    assert head[3].startswith("//   dot_general at test_mapping.py:")
 
 
 @pytest.mark.parametrize("arch", ["hopper", "sm_", ""])

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,10 +20,11 @@ from tracer.numpy.core import promotion
 from tracer.primitives.arrays.slice_pad_concatenate import concatenate
 from tracer.primitives.catalogue import ELEMENTWISE
 from tracer.primitives.elementwise.exponential import exp
-from tracer.runtime.eager import call_cache, execute
-from tracer.runtime.eager.elementwise_dispatch import Quick, often
+from tracer.runtime.eager import execute
+from tracer.runtime.eager.elementwise_dispatch import Elementwise
 from tracer.runtime.eager.elementwise_kernels import kernel
 from tracer.runtime.jit.entry import entries_enabled, switch
+from tracer.trace.array import Array
 from tracer.trace.stage import stage
 
 RNG = np.random.default_rng(0)
@@ -34,16 +32,15 @@ SHAPES = ((), (0,), (1,), (7,), (3, 5), (2, 0, 4), (1000,), (3, 341))
 F64 = array_type(dtypes.F64, ())
 
 
-@pytest.fixture
-def soon() -> Iterator[None]:
-    """Calls are compiled for at their second time."""
-    calls, often.calls = often.calls, 2
-    yield
-    often.calls = calls
+def counted() -> tuple[Elementwise, list[Any]]:
+    """a * b + b, promoted, and the calls that ran Python."""
+    calls: list[Any] = []
 
+    def function(x: Any, y: Any) -> Any:
+        calls.append((x, y))
+        return promotion._apply(promotion.promoted, lambda a, b: a * b + b, "f", x, y)
 
-def chain(quick: Quick) -> int:
-    return quick._chain
+    return Elementwise(function), calls
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -105,50 +102,35 @@ def test_what_is_no_single_loop_has_no_kernel() -> None:
     assert kernel(lambda inputs: [exp(inputs[0])], [F64], [False], (F64,)) is not None
 
 
-@pytest.mark.usefixtures("soon")
-def test_frequent_calls_are_recognised_for_every_shape() -> None:
-    calls: list[Any] = []
-
-    def function(x: Any, y: Any) -> Any:
-        calls.append((x, y))
-        return promotion._apply(promotion.promoted, lambda a, b: a * b + b, "f", x, y)
-
-    quick = Quick(function)
-    x = tnp.asarray([1.0, 2.0])
-    for _ in range(2):
-        quick.call(x, x)
-    assert chain(quick) == 1
-    calls.clear()
-    for shape in SHAPES:
-        a, b = RNG.uniform(size=shape), RNG.uniform(size=shape)
-        got = quick.call(tnp.asarray(a), tnp.asarray(b))
-        assert np.array_equal(got, a * b + b)
-        assert got.shape == shape
-    assert not calls
-
-
-@pytest.mark.parametrize("shapes", [((2, 3), (3,)), ((3,), ()), ((), (2, 2)), ((2, 1), (1, 3))], ids=str)
-def test_frequent_calls_on_arrays_that_are_broadcast_are_recognised(
-    shapes: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(call_cache.often, "calls", 2)
-    monkeypatch.setattr(call_cache.often, "replays", 1)
-    calls: list[Any] = []
-
-    def function(x: Any, y: Any) -> Any:
-        calls.append((x, y))
-        return promotion._apply(promotion.promoted, lambda a, b: a * b + b, "f", x, y)
-
-    quick = Quick(function)
+@pytest.mark.parametrize(
+    "shapes",
+    [((3,), (3,)), ((), ()), ((0,), (0,)), ((2, 3), (3,)), ((3,), ()), ((), (2, 2)), ((2, 1), (1, 3))],
+    ids=str,
+)
+def test_a_signature_is_staged_once(shapes: Any) -> None:
+    function, calls = counted()
     for _ in range(4):
         a, b = (RNG.uniform(size=shape) for shape in shapes)
-        got = quick.call(tnp.asarray(a), tnp.asarray(b))
-        assert np.array_equal(got, a * b + b)
-    assert len(calls) == 3  # twice, and once while it was staged
-    assert quick.chained == 1
+        assert np.array_equal(function(tnp.asarray(a), tnp.asarray(b)), a * b + b)
+    assert len(calls) == 1
+    assert type(calls[0][0]) is Array
+    assert calls[0][0]._trace is not None
 
 
-@pytest.mark.usefixtures("soon")
+def test_numbers_of_one_type_share_a_prepared_call() -> None:
+    calls: list[Any] = []
+
+    def function(x: Any, y: Any) -> Any:
+        calls.append(y)
+        return tnp.multiply(x, y)
+
+    product = Elementwise(function)
+    x = tnp.arange(3.0)
+    for number in (2.0, 3.0, -0.5, 7, 9, True):
+        assert np.array_equal(product(x, number), np.arange(3.0) * number)
+    assert calls == [2.0, 7, True]
+
+
 @pytest.mark.parametrize(
     ("x", "y"),
     [
@@ -158,45 +140,36 @@ def test_frequent_calls_on_arrays_that_are_broadcast_are_recognised(
         (1.0, 2.0),
     ],
 )  # fmt: skip
-def test_other_calls_go_to_python(x: Any, y: Any) -> None:
-    quick = Quick(tnp.add)
-    for _ in range(4):
-        quick.call(tnp.ones(3), tnp.ones(3))
-        quick.call(tnp.ones(3), 2)
-    assert chain(quick) == 2
-    assert np.array_equal(quick.call(x, y), np.add(np.asarray(x), float(y) if type(y) is int else y))
+def test_other_calls_have_the_same_results(x: Any, y: Any) -> None:
+    total = Elementwise(tnp.add)
+    for _ in range(3):
+        assert np.array_equal(total(x, y), np.add(np.asarray(x), float(y) if type(y) is int else y))
 
 
-@pytest.mark.usefixtures("soon")
-def test_a_recognised_function_is_traced_in_traces() -> None:
-    quick = Quick(tnp.exp)
+def test_prepared_functions_are_traced_in_traces() -> None:
+    exponential = Elementwise(tnp.exp)
     x = tnp.asarray([0.5, 1.0])
-    for _ in range(3):
-        quick.call(x)
-    assert chain(quick) == 1
-    staged = stage(lambda inputs: [quick.call(inputs[0]), quick.call(x)], [array_type(dtypes.F64, (2,))])
+    exponential(x)
+    staged = stage(lambda inputs: [exponential(inputs[0]), exponential(x)], [array_type(dtypes.F64, (2,))])
     assert [e.primitive.name for e in staged.program.equations] == ["exp", "exp"]
-    assert np.allclose(tracer.grad(lambda v: tnp.sum(quick.call(v)))(x), np.exp(np.asarray(x)), rtol=1e-15)
+    assert np.allclose(tracer.grad(lambda v: tnp.sum(exponential(v)))(x), np.exp(np.asarray(x)), rtol=1e-15)
 
 
-@pytest.mark.usefixtures("soon")
 def test_a_changed_setting_is_noticed() -> None:
-    quick = Quick(lambda x: tnp.divide(x, 2))
-    x = tnp.arange(3)
-    for _ in range(3):
-        before = quick.call(x)
-    assert chain(quick) == 1
-    former = tracer.config.default_float
+    half = Elementwise(lambda x: tnp.divide(x, 2))
+    x = tnp.asarray(1)  # weak
+    assert half(x).dtype == np.float64
+    with tracer.config.using(default_float="float32"):
+        assert half(x).dtype == np.float32
+    assert half(x).dtype == np.float64
     try:
         tracer.config.default_float = "float32"
-        weak = [quick.call(tnp.asarray(1)) for _ in range(3)][-1]
-        assert weak.dtype == tnp.divide(tnp.asarray(1), 2).dtype
+        assert half(x).dtype == np.float32
     finally:
-        tracer.config.default_float = former
-    assert quick.call(x).type == before.type
+        tracer.config.default_float = "float64"
+    assert half(x).dtype == np.float64
 
 
-@pytest.mark.usefixtures("soon")
 def test_a_result_may_be_rebound_in_a_trace() -> None:
     def f(x: Any) -> Any:
         y = tnp.exp(tnp.asarray([1.0, 2.0]))
@@ -238,21 +211,11 @@ def test_arrays_of_equal_dtypes_have_one_object_for_them() -> None:
         assert np.allclose(tnp.exp(x), np.exp(given), rtol=1e-6)  # of int32 it is a float32
 
 
-def test_long_calls_are_compiled_earlier(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What takes as long as five short ones counts for so many."""
-    monkeypatch.setattr(often, "calls", 40)
-    monkeypatch.setattr(often, "short", 0.0001)
-    quick = Quick(lambda x: (time.sleep(0.002), x)[1] + x)
-    for _ in range(5):
-        quick.call(tnp.ones(3))
-    assert quick._chain == 1
-
-
 @pytest.mark.parametrize(
     "number", [np.float64(0.1), np.float32(0.1), np.int64(3), np.int8(-3), np.uint64(7), np.bool_(True)]
 )
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int64"])
-def test_numpys_numbers_beside_arrays_are_what_they_are_before_the_call_is_frequent(number: Any, dtype: str) -> None:
+def test_numpys_numbers_beside_arrays_are_promoted_as_within_a_trace(number: Any, dtype: str) -> None:
     x = tnp.asarray(np.arange(1, 6), dtype=dtype)
     for name in ("add", "multiply", "divide", "maximum", "less", "power", "arctan2"):
         if name == "power" and number.dtype.kind == "i" and number < 0:
@@ -265,61 +228,23 @@ def test_numpys_numbers_beside_arrays_are_what_they_are_before_the_call_is_frequ
             np.testing.assert_allclose(found, inner, rtol=1e-6 if dtype == "float32" else 1e-14)
 
 
-@pytest.mark.usefixtures("soon")
-def test_numpys_numbers_beside_arrays_are_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(call_cache.often, "calls", 2)
-    monkeypatch.setattr(call_cache.often, "replays", 2)
-    x, runs = tnp.arange(4.0), [0]
+def test_numpys_numbers_share_a_prepared_call() -> None:
+    calls: list[Any] = []
 
-    def scaled(a: Any, b: Any) -> Any:
-        runs[0] += 1
-        return tnp.add(a, b)
+    def function(x: Any, y: Any) -> Any:
+        calls.append(y)
+        return tnp.multiply(x, y)
 
-    quick = Quick(scaled)
-    for n in range(20):
-        assert quick.call(x, np.float64(n)).tolist() == [n, n + 1.0, n + 2.0, n + 3.0]
-    assert runs[0] < 8
-
-
-@pytest.mark.usefixtures("soon")
-@pytest.mark.parametrize("number", ["bool", "int8", "uint64", "float16", "float32", "float64", "complex128"])
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
-@pytest.mark.parametrize("name", ["add", "power", "where"])
-def test_numpys_numbers_beside_arrays_are_as_they_were_once_they_are_frequent(
-    number: str, dtype: str, name: str
-) -> None:
-    x, public, three = tnp.asarray(np.arange(1, 6), dtype=dtype), getattr(tnp, name), np.dtype(number).type(3)
-    function = partial(public, x > 2) if name == "where" else public
-    for operands in ((x, three), (three, x)):
-        try:
-            first = function(*operands)
-        except (DTypeError, TypeError):
-            continue
-        quick, n = Quick(function), 0
-        while not chain(quick) and n < 10:
-            n += 1
-            quick.call(*operands)
-        found = quick.call(*operands)
-        assert found.type == first.type
-        assert np.asarray(found).tobytes() == np.asarray(first).tobytes()
+    product = Elementwise(function)
+    x = tnp.arange(4.0)
+    for number in (np.float64(2), np.float64(3), np.float32(2), np.float32(4), np.int8(2), np.int8(5)):
+        assert product(x, number).tolist() == (np.arange(4.0) * number).tolist()
+    assert len(calls) == 3
+    assert product(x, type("Meters", (np.float64,), {})(2.0)).tolist() == [0.0, 2.0, 4.0, 6.0]
 
 
-@pytest.mark.usefixtures("soon")
-def test_numpys_numbers_stay_out_of_python() -> None:
-    x, runs = tnp.arange(4.0), [0]
-
-    def scaled(a: Any, b: Any) -> Any:
-        runs[0] += 1
-        return tnp.multiply(a, b)
-
-    quick = Quick(scaled)
-    for number in (np.float64(2), np.float32(2), np.int8(2)):
-        for _ in range(3):
-            quick.call(x, number)
-    assert chain(quick) == 3
-    before = runs[0]
-    for number in (np.float64(3), np.float32(4), np.int8(5)):
-        assert quick.call(x, number).tolist() == (np.arange(4.0) * number).tolist()
-    assert runs[0] == before
-    assert quick.call(x, type("Meters", (np.float64,), {})(2.0)).tolist() == [0.0, 2.0, 4.0, 6.0]
-    assert runs[0] > before
+def test_integers_that_do_not_fit_are_refused_as_before_the_call_was_prepared() -> None:
+    x = tnp.asarray(np.arange(3), dtype="int8")
+    assert (x + 1).tolist() == [1, 2, 3]
+    with pytest.raises(DTypeError, match="the integer 300 does not fit in i8"):
+        x + 300

@@ -32,14 +32,14 @@ def test_weak_operands_give_weak_results() -> None:
     assert not mul(concrete(np.array(1.0)), as_array(2.0)).weak_type
 
 
-def test_types_are_kept_by_type_and_parameters() -> None:
+def test_calls_are_prepared_by_type_and_parameters() -> None:
     execute.clear_caches()
     for _ in range(3):
         double(arange(3))
-    known = len(execute._known)
+    known = len(execute._prepared)
     double(arange(3, "float32"))
     double(arange(4))
-    assert len(execute._known) == known + 2
+    assert len(execute._prepared) == known + 2
 
 
 def test_a_type_error_is_not_kept() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 import threading
-import types
 from functools import partial
 from typing import Any
 
@@ -210,15 +209,6 @@ def test_a_class_of_the_users_that_is_written_anew_is_noticed() -> None:
     same(f(3.0), 9.0)
 
 
-def test_a_module_that_was_made_by_hand_is_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = types.ModuleType("settings_by_hand")
-    monkeypatch.setattr(settings, "scale", 2.0, raising=False)
-    f = jit(lambda x: mul(x, settings.scale))
-    same(f(3.0), 6.0)
-    monkeypatch.setattr(settings, "scale", 3.0)
-    same(f(3.0), 9.0)
-
-
 def test_an_array_under_a_name_may_be_another() -> None:
     w = arange(3)
     f = jit(lambda x: mul(x, w))
@@ -276,17 +266,3 @@ def test_a_captured_array_that_is_differentiated_around_is_read_at_every_call(tr
     before = np.sum(derivative(tnp.ones(3)))
     weights[1] = 5.0
     assert np.sum(derivative(tnp.ones(3))) == before + 4.0
-
-
-def test_another_module_in_the_place_of_one_is_seen() -> None:
-    """Of the user's own, by a name or as an attribute of another; libraries stay what they are."""
-    outer, first, second = (types.ModuleType(name) for name in ("outer", "first", "second"))
-    first.scale, second.scale, outer.inner = 2.0, 3.0, first
-    f = jit(lambda x: x * outer.inner.scale)
-    assert [float(f(1.0)), float(f(1.0))] == [2, 2]
-    outer.inner = second
-    assert float(f(1.0)) == 3
-    assert "outer.inner is another module" in f.explain()
-    other = types.ModuleType("other")
-    other.inner, outer = first, other
-    assert float(f(1.0)) == 2

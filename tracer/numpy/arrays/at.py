@@ -11,7 +11,7 @@ from tracer.numpy.elementwise.powers import power
 from tracer.numpy.shapes.indexing import get
 from tracer.numpy.shapes.updates import ADD, MAX, MIN, MULTIPLY, SET, SUBTRACT, Update, updated, value_for
 from tracer.primitives.base.broadcasting import full_like
-from tracer.runtime.eager.call_cache import replayed
+from tracer.runtime.eager.call_cache import cached
 from tracer.trace.array import Array
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 else:
     at_apply = LazyModule("tracer.numpy.arrays.at_apply")
 
-_taken = replayed(get, named=False)
+_taken = cached(get, named=False)
 _new = object.__new__
 
 

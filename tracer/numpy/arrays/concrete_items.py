@@ -18,14 +18,13 @@ from tracer.ir import dtypes
 from tracer.ir.types import KeyType
 from tracer.numpy.arrays.lost_writes import references
 from tracer.numpy.shapes import indexing
-from tracer.runtime.eager.call_cache import replayed
-from tracer.runtime.element_slots import slots
+from tracer.runtime.eager.call_cache import cached
 from tracer.runtime.system.ignore_fp_warnings import quietly
 from tracer.trace.array import Array, concrete, unowned
 from tracer.trace.state import state
 from tracer.trace.tracebacks import tidy
 
-_get = replayed(indexing.get, named=False)
+_get = cached(indexing.get, named=False)
 _BASIC = frozenset((int, slice, type(None), EllipsisType))
 _REFUSED = type(NotImplemented)
 _ONE = frozenset((int, slice))
@@ -34,7 +33,6 @@ _INTEGERS, _BOOLS = {int}, {bool}
 
 def getitem(self: Array, index: Any) -> Array:
     """The elements that an index takes."""
-    slots.note()
     if self._trace is None and state.staging is None and type(self._type) is not KeyType:
         kind = type(index)
         try:
@@ -106,10 +104,6 @@ def written(
     """
     if x._trace is not None or x._weak or state.innermost is not None or type(x._type) is KeyType:
         return None
-    if slots.written is not None and combine is None and not in_place:
-        found = slots.written(x, index, value)
-        if found is not None:
-            return found
     old, kind = x._value, type(index)
     if type(old) is not np.ndarray or not old.size:  # given away, or nothing to write to
         return None
@@ -152,9 +146,6 @@ def _combined(x: Array, old: np.ndarray[Any, Any], index: Any, value: Any, combi
         return None
     try:
         combined = combine(old.item(place), value)
-        found = None if slots.written is None else slots.written(x, index, combined)
-        if found is not None:
-            return found
         new = old.copy()
         new[place] = combined
     except (IndexError, OverflowError):

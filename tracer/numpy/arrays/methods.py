@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial, wraps
-from itertools import repeat as repeat_
 from typing import Any, Final
 
 import numpy as np
@@ -26,8 +25,7 @@ from tracer.numpy.shapes import creation, manipulation, matrices, take
 from tracer.numpy.shapes.repeating import repeat
 from tracer.numpy.shapes.updates import ADD, ASSIGN, MULTIPLY, SET, Update, updated
 from tracer.numpy.shapes.where import nonzero
-from tracer.runtime.eager.call_cache import replayed
-from tracer.runtime.element_slots import Functions, slots
+from tracer.runtime.eager.call_cache import cached
 from tracer.runtime.system.devices import device_of, sharding_of
 from tracer.trace.array import KEY_DTYPE, Array, concrete, concrete_value, require_concrete
 from tracer.trace.source import here
@@ -140,7 +138,6 @@ def _known_first(member: Function, how: Update) -> Function:
 
 
 def _setitem(self: Array, index: Any, value: Any) -> None:
-    slots.note()
     try:
         refuse_lost_writes(references(self), self, sys._getframe(1))
         new = written(self, index, value, in_place=True)
@@ -167,7 +164,7 @@ def _iter(self: Array) -> Iterator[Array]:
             )
         )
     places = range(self.shape[0])
-    return (getitem(self, i) for i in places) if slots.get is None else map(slots.get, repeat_(self), places)
+    return (getitem(self, i) for i in places)
 
 
 def _contains(self: Array, value: Any) -> bool:
@@ -214,7 +211,7 @@ def _deepcopy(self: Array, memo: Any) -> Array:
     return creation.copy(self)
 
 
-_matmul, _divmod = replayed(matmul.matmul), replayed(arithmetic.divmod)
+_matmul, _divmod = cached(matmul.matmul), cached(arithmetic.divmod)
 
 OPERATORS: Final[dict[str, Function]] = {
     "__add__": _binary(arithmetic.add), "__radd__": _reflected(arithmetic.add),
@@ -280,7 +277,7 @@ _QUICK: Final = frozenset((
 ))  # fmt: skip
 """Those that are boundaries themselves: a call less, where it counts."""
 
-_REPLAYED: Final = frozenset((
+_CACHED: Final = frozenset((
     "T", "__round__", "all", "any", "argmax", "argmin", "argsort", "astype", "conj", "conjugate", "cumprod", "cumsum",
     "diagonal", "argpartition", "clip", "dot", "flatten", "imag", "mT", "max", "mean", "min", "prod", "ptp", "ravel",
     "real", "repeat", "reshape", "round", "searchsorted", "sort", "squeeze", "std", "sum", "swapaxes", "take", "trace",
@@ -294,14 +291,13 @@ def install(cls: type[Array]) -> None:
     for name, member in {**OPERATORS, **CONTAINER, **METHODS, **PROTOCOLS}.items():
         if callable(member) and name not in _QUICK:
             options = Options(taken(name), partial(called, name), place_of_out(name)) if name in METHODS else NO_OPTIONS
-            make = replayed if name in _REPLAYED else boundary
+            make = cached if name in _CACHED else boundary
             member = make(member, named=name not in PROTOCOLS, options=options)
         if name in _QUICK and member.__name__ == "method":
             member.__name__, member.__qualname__ = name, f"{cls.__name__}.{name}"
         setattr(cls, name, member)
-    slots.stand_for(Functions(*(vars(cls)[name] for name in ("__getitem__", "__setitem__", "__delitem__"))))
     for name, getter in PROPERTIES.items():
-        setattr(cls, name, property(replayed(getter) if name in _REPLAYED else getter))
+        setattr(cls, name, property(cached(getter) if name in _CACHED else getter))
     for name, remedy in ASSIGNED.items():
         setattr(cls, name, vars(cls)[name].setter(refusing(name, remedy)))
     for name, why in ABSENT_MEMBERS.items():

@@ -18,7 +18,7 @@ from tracer.numpy.shapes.take import along, take
 from tracer.numpy.shapes.updates import SET, updated
 from tracer.numpy.shapes.where import where as where_
 from tracer.primitives.elementwise import arithmetic
-from tracer.runtime.eager.call_cache import replayed
+from tracer.runtime.eager.call_cache import cached
 from tracer.runtime.values.fresh_handles import apart
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
@@ -66,7 +66,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     return new if inplace else apart(new, (x,), {})
 
 
-_finite = replayed(finite, named=False)
+_finite = cached(finite, named=False)
 
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:

@@ -25,7 +25,7 @@ from tracer.numpy.shapes.where import where
 from tracer.primitives.arrays.slice_pad_concatenate import slice_in_dim
 from tracer.primitives.base.broadcasting import axis_of
 from tracer.primitives.linalg.convolution_layouts import conv_general_dilated
-from tracer.runtime.eager.call_cache import replayed
+from tracer.runtime.eager.call_cache import cached
 from tracer.runtime.values.fresh_handles import makes_new
 from tracer.trace.array import Array
 from tracer.trace.source import here
@@ -43,14 +43,14 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None) -> Ar
     return _slid_over(a, v, _turned(a, v), mode, precision)
 
 
-@partial(replayed, named=False)
+@partial(cached, named=False)
 def _turned(a: Any, v: Any) -> Array:
     """Return the shorter vector reversed. Separate from `_slid_over`, because fused code would add in another order."""
     x, y = _vectors("convolve", atleast_1d(a), atleast_1d(v))
     return flip(x if y.shape[0] > x.shape[0] else y)
 
 
-@partial(replayed, named=False)
+@partial(cached, named=False)
 def _slid_over(a: Any, v: Any, turned: Array, mode: str, precision: Any) -> Array:
     x, y = _vectors("convolve", atleast_1d(a), atleast_1d(v))
     return _slid("convolve", y if y.shape[0] > x.shape[0] else x, turned, mode, precision)

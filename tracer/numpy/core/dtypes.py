@@ -18,7 +18,7 @@ from tracer.numpy.core.conversion import array_of, cast, common_pair, default_pa
 from tracer.numpy.core.fast_asarray import plain_array, plain_number
 from tracer.numpy.core.promotion import literal
 from tracer.primitives.elementwise.conversion import dtype_named
-from tracer.runtime.eager.call_cache import replayed, static
+from tracer.runtime.eager.call_cache import cached, static
 from tracer.settings import config
 from tracer.trace.array import KEY_DTYPE, Array, concrete_value
 from tracer.trace.source import here
@@ -320,4 +320,4 @@ def _converted(name: str, x: Any, wanted: DType) -> Array:
     return cast(array, wanted)
 
 
-_again = replayed(_converted, named=False)
+_again = cached(_converted, named=False)

@@ -27,7 +27,7 @@ from tracer.numpy.core.conversion import (
     inexact_dtype,
     room_for,
 )
-from tracer.runtime.eager.elementwise_dispatch import Quick
+from tracer.runtime.eager.elementwise_dispatch import Elementwise
 from tracer.settings import config
 from tracer.trace.array import KEY_DTYPE, Array
 from tracer.trace.source import here
@@ -211,33 +211,33 @@ def same_dtype(name: str, x: Array, value: Any) -> Operand:
 
 
 # Application of `tracer.primitives`, whose functions return an array if one operand is an array. Each name has one
-# function, whose frequent untraced calls run in compiled code.
+# record of prepared calls.
 
-_quick: dict[str, Quick] = {}
+_calls: dict[str, Elementwise] = {}
 
 
 def pointwise(function: Callable[..., Any], name: str, *values: Any) -> Array:
     """Apply a function to the promoted values."""
-    quick = _quick.get(name)
-    if quick is None:
-        quick = _quick.setdefault(name, Quick(partial(_apply, promoted, function, name)))
-    return quick.call(*values)
+    calls = _calls.get(name)
+    if calls is None:
+        calls = _calls.setdefault(name, Elementwise(partial(_apply, promoted, function, name)))
+    return calls(*values)
 
 
 def pointwise_numbers(function: Callable[..., Any], name: str, *values: Any) -> Array:
     """Apply a function to the promoted values. Raises DTypeError for bools."""
-    quick = _quick.get(name)
-    if quick is None:
-        quick = _quick.setdefault(name, Quick(partial(_apply, promoted_numbers, function, name)))
-    return quick.call(*values)
+    calls = _calls.get(name)
+    if calls is None:
+        calls = _calls.setdefault(name, Elementwise(partial(_apply, promoted_numbers, function, name)))
+    return calls(*values)
 
 
 def pointwise_inexact(function: Callable[..., Any], name: str, *values: Any) -> Array:
     """Apply a function to the promoted values, integers cast to a float dtype."""
-    quick = _quick.get(name)
-    if quick is None:
-        quick = _quick.setdefault(name, Quick(partial(_apply, promoted_inexact, function, name)))
-    return quick.call(*values)
+    calls = _calls.get(name)
+    if calls is None:
+        calls = _calls.setdefault(name, Elementwise(partial(_apply, promoted_inexact, function, name)))
+    return calls(*values)
 
 
 def _apply(promote: Callable[..., list[Any]], function: Callable[..., Any], name: str, *values: Any) -> Any:

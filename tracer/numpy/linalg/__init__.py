@@ -29,7 +29,7 @@ from tracer.numpy.shapes.matrices import trace as _trace
 from tracer.primitives.base.broadcasting import axis_of
 from tracer.primitives.elementwise import comparison, powers
 from tracer.primitives.elementwise import complex as parts
-from tracer.runtime.eager.call_cache import replayed
+from tracer.runtime.eager.call_cache import cached
 from tracer.runtime.values.fresh_handles import makes_new
 from tracer.trace.array import Array
 from tracer.trace.docstrings import say
@@ -324,7 +324,7 @@ globals().update(
 )
 __all__ += ["LinAlgError", *_FACTORISATIONS]  # noqa: PLE0604
 
-_REPLAYED = (
+_CACHED = (
     "diagonal",
     "matrix_norm",
     "matrix_power",
@@ -334,6 +334,6 @@ _REPLAYED = (
     "trace",
     "vector_norm",
 )  # by types alone
-set_boundaries(globals(), _REPLAYED, replayed)
-set_boundaries(globals(), [name for name in __all__ if name not in _REPLAYED])
+set_boundaries(globals(), _CACHED, cached)
+set_boundaries(globals(), [name for name in __all__ if name not in _CACHED])
 say([globals()[name] for name in __all__ if name not in _FACTORISATIONS and name != "LinAlgError"], PHRASES)

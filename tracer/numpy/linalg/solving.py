@@ -31,7 +31,7 @@ from tracer.primitives.elementwise import complex as parts
 from tracer.primitives.linalg import factorizations, matrix_stacks
 from tracer.primitives.linalg import solve as solves
 from tracer.primitives.linalg.triangular import solve_triangular
-from tracer.runtime.eager.call_cache import replayed
+from tracer.runtime.eager.call_cache import cached
 from tracer.runtime.system.fork_safety import apart_from_forks
 from tracer.runtime.system.ignore_fp_warnings import quietly
 from tracer.trace.array import Array, concrete_value
@@ -83,7 +83,7 @@ def cholesky(a: Any, /, *, upper: bool = False, symmetrize_input: bool = True) -
     return matrix_stacks.adjoint(factor) if upper else factor
 
 
-@partial(replayed, named=False)
+@partial(cached, named=False)
 def _hermitian(x: Array) -> Array:
     return 0.5 * (x + matrix_stacks.adjoint(x))
 
@@ -132,7 +132,7 @@ def solve(a: Any, b: Any, /) -> Array:
     return result
 
 
-@partial(replayed, named=False)
+@partial(cached, named=False)
 def _solution(a: Any, b: Any) -> Array:
     x, side, vector = system("solve", a, b)
     result = _solved(x, side, lambda name, x, result: result)
@@ -203,7 +203,7 @@ def inv(a: Any, /) -> Array:
     return _checked("inv", x, _inverse(x))
 
 
-@partial(replayed, named=False)
+@partial(cached, named=False)
 def _inverse(x: Array) -> Array:
     return solves.solve(x, matrix_stacks.identity(x.shape, x.dtype))
 
@@ -283,7 +283,7 @@ def det(a: Any, /) -> Array:
     return _small_det(x) if x.shape[-1] <= 3 else as_array(quietly(_NUMPYS_DET, x._value), copy=False)
 
 
-@partial(replayed, named=False)
+@partial(cached, named=False)
 def _small_det(x: Array) -> Array:
     return _formula(x, _det)
 

@@ -20,13 +20,13 @@ from tracer.numpy.shapes.joining import stack
 from tracer.numpy.shapes.manipulation import ravel, reshape
 from tracer.numpy.shapes.ranges import linspace
 from tracer.numpy.shapes.where import where
-from tracer.runtime.eager.call_cache import replayed
+from tracer.runtime.eager.call_cache import cached
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.integers import integer
 from tracer.trace.source import here
 
 Bounds = Sequence[Any] | Array | None
-_searched = replayed(searchsorted, named=False)
+_searched = cached(searchsorted, named=False)
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Bounds = None, weights: Any = None) -> Array:
@@ -92,14 +92,14 @@ def _bounds(x: Array, range: Bounds) -> tuple[Array, Array]:
     return low, high
 
 
-@partial(replayed, named=False)
+@partial(cached, named=False)
 def _spaced(low: Array, high: Array, count: int) -> Array:
     """Return the edges of `count` bins of equal width; if low == high, the range is widened to 1 around it."""
     flat = low == high
     return linspace(where(flat, low - 0.5, low), where(flat, high + 0.5, high), count + 1)
 
 
-@partial(replayed, named=False)
+@partial(cached, named=False)
 def _ends(x: Array) -> tuple[Array, Array]:
     return min(x), max(x)
 
@@ -139,7 +139,7 @@ def histogram(
     return counts, edges
 
 
-@replayed
+@cached
 def _bin(name: str, x: Array, edges: Array) -> tuple[Array, Array]:
     """Return the bin of each value, and whether the value lies in a bin."""
     if edges.ndim != 1 or edges.shape[0] < 2:
@@ -151,7 +151,7 @@ def _bin(name: str, x: Array, edges: Array) -> tuple[Array, Array]:
     return where(inside, place, 0), inside
 
 
-@replayed
+@cached
 def _counted(place: Array, inside: Array, size: int, weights: Any) -> Array:
     if weights is None:
         return zeros(size, dtypes.I64).at[place].add(inside.astype(dtypes.I64))
@@ -246,7 +246,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Array:
     return _digitized(values, edges, "left" if right else "right")
 
 
-@partial(replayed, named=False)
+@partial(cached, named=False)
 def _digitized(values: Array, edges: Array, side: str) -> Array:
     ascending = _searched(edges, values, side=side)
     descending = edges.shape[0] - _searched(edges[::-1], values, side=side)

@@ -22,7 +22,7 @@ from tracer.numpy.shapes.manipulation import expand_dims, moveaxis
 from tracer.numpy.shapes.take import take_along_axis
 from tracer.numpy.shapes.where import where
 from tracer.primitives.base.shapes import reshape
-from tracer.runtime.eager.call_cache import replayed
+from tracer.runtime.eager.call_cache import cached
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
 
@@ -162,7 +162,7 @@ def _quantile(
     return _found(name, x, parts, axes, method, keepdims, skip, shares)
 
 
-@replayed
+@cached
 def _found(
     name: str, x: Array, parts: Array, axes: tuple[int, ...], method: str, keepdims: bool, skip: bool,
     weights: Array | None,

@@ -13,10 +13,10 @@ from tracer.numpy.shapes.creation import asarray, full, zeros
 from tracer.numpy.shapes.joining import concatenate
 from tracer.numpy.shapes.manipulation import ravel
 from tracer.numpy.shapes.where import nonzero, where
-from tracer.runtime.eager.call_cache import replayed
+from tracer.runtime.eager.call_cache import cached
 from tracer.trace.array import Array
 
-_isin = replayed(isin, named=False)
+_isin = cached(isin, named=False)
 
 
 def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
@@ -94,7 +94,7 @@ def setxor1d(
     return _selected(both, alone, size, fill_value, joint=x.shape[0])[0]
 
 
-@partial(replayed, named=False)
+@partial(cached, named=False)
 def _alone(x: Array, y: Array) -> tuple[Array, Array]:
     """Return both vectors concatenated, and a mask of the elements that are in one of them only."""
     return concatenate([x, y]), concatenate([isin(x, y, invert=True), isin(y, x, invert=True)])
@@ -124,7 +124,7 @@ def _selected(
     return values, index
 
 
-@partial(replayed, named=False)
+@partial(cached, named=False)
 def _ordered(x: Array, wanted: Array, joint: int | None) -> tuple[Array, Array, Array]:
     """Return a vector sorted, the order that sorts it, and a mask of the elements that are distinct and wanted."""
     order = argsort(x)
@@ -135,6 +135,6 @@ def _ordered(x: Array, wanted: Array, joint: int | None) -> tuple[Array, Array, 
     return ordered, order, distinct & wanted[order]
 
 
-@partial(replayed, named=False)
+@partial(cached, named=False)
 def _at(ordered: Array, order: Array, indices: Array) -> tuple[Array, Array]:
     return ordered[indices], order[indices]

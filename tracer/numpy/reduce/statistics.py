@@ -24,7 +24,7 @@ from tracer.primitives.base.broadcasting import axis_of, full
 from tracer.primitives.base.shapes import expand_dims, reshape, transpose
 from tracer.primitives.elementwise import arithmetic, bits, comparison, powers
 from tracer.primitives.elementwise import complex as parts
-from tracer.runtime.eager.call_cache import replayed
+from tracer.runtime.eager.call_cache import cached
 from tracer.trace.array import Array, concrete_value, unowned
 from tracer.trace.integers import integer
 from tracer.trace.source import here
@@ -364,7 +364,7 @@ def _length(values: Array, least: int) -> int:
     return builtins.max(int(known.max()) + 1 if known.size else 0, least)
 
 
-@partial(replayed, named=False)
+@partial(cached, named=False)
 def _counted(values: Array, weights: Array | None, length: int) -> Array:
     count = values.shape[0]
     added = full((count,), 1, dtypes.I64) if weights is None else weights

@@ -21,7 +21,7 @@ from tracer.numpy.core.fast_asarray import plain_array
 from tracer.numpy.core.promotion import literal
 from tracer.primitives.base.broadcasting import broadcast_in_dim
 from tracer.primitives.base.shapes import reshape
-from tracer.runtime.eager.call_cache import replayed
+from tracer.runtime.eager.call_cache import cached
 from tracer.runtime.system.devices import check_device
 from tracer.runtime.values.fresh_handles import another
 from tracer.settings import config
@@ -93,7 +93,7 @@ def _narrowed(array: Array, given: Any, wanted: DType) -> Array:
     return _converted(array, wanted)
 
 
-_converted = replayed(astype, named=False)
+_converted = cached(astype, named=False)
 
 
 def array(

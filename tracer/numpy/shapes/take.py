@@ -16,7 +16,7 @@ from tracer.numpy.shapes.manipulation import ravel
 from tracer.numpy.shapes.where import nonzero, where
 from tracer.primitives.base.broadcasting import axis_of
 from tracer.primitives.base.shapes import broadcasted_iota
-from tracer.runtime.eager.call_cache import replayed
+from tracer.runtime.eager.call_cache import cached
 from tracer.runtime.values.fresh_handles import makes_new
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
@@ -173,7 +173,7 @@ def _compressed(condition: Any, a: Any, axis: int | None, size: int | None, fill
     return _taken(x, checked_places(wanted, along, x.shape[along]), along)
 
 
-_taken = replayed(take, named=False)
+_taken = cached(take, named=False)
 
 
 def _is_mask_of(mask: Any, x: Any) -> bool:

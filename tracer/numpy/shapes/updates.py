@@ -25,7 +25,7 @@ from tracer.primitives.arrays.indexing.dimension_numbers import GatherScatterMod
 from tracer.primitives.base.shapes import reshape, rev, transpose
 from tracer.primitives.control.scatter_mul import scatter_mul
 from tracer.primitives.elementwise import comparison
-from tracer.runtime.eager.call_cache import replayed, static
+from tracer.runtime.eager.call_cache import cached, static
 from tracer.trace.array import KEY_DTYPE, Array, concrete_value
 from tracer.trace.source import here
 
@@ -53,7 +53,7 @@ MAX = Update("x.at[i].max", arithmetic.maximum, primitives.scatter_max)
 ASSIGN = SET._replace(name="x[i] = v")
 
 
-@partial(replayed, named=False)
+@partial(cached, named=False)
 def updated(x: Array, index: Any, value: Any, how: Update, *, mode: Any = None, unique_indices: bool = False) -> Array:
     """A copy of the array with the elements at an index updated."""
     v = value_for(x, value, how)

@@ -1,150 +1,143 @@
-"""Eager elementwise functions whose frequent calls run in compiled code alone.
+"""Elementwise functions outside `jit`: prepared calls in which Python's numbers stand beside an array.
 
-`Quick` stands in front of a public function: calls on arrays of one shape are compiled once for all shapes, see
-`kernels`; those on arrays that are broadcast are replayed, see `replay`.
+A number beside an array takes on the array's dtype, and is a literal of the one operation that such a call is. So
+`x * 2.0` and `x * 3.0` are calls of one signature; see `call_cache` for all others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
-from time import perf_counter
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tracer.errors import TracerError
+from tracer.errors import InternalError, TracerError
 from tracer.ir import dtypes
-from tracer.ir.types import ArrayType, array_type
-from tracer.runtime.eager.call_cache import Calls
-from tracer.runtime.eager.elementwise_kernels import Types, kernel
-from tracer.settings import gate
+from tracer.ir.primitive import Primitive
+from tracer.ir.program import Literal
+from tracer.ir.types import ArrayType
+from tracer.runtime.eager.call_cache import Calls, Plan
+from tracer.runtime.eager.execute import Prepared, prepared
+from tracer.settings import config, gate
 from tracer.trace.array import Array, unowned
+from tracer.trace.stage import stage
 from tracer.trace.state import state
+from tracer.trace.trace import bind_all
 
 Function = Callable[..., Any]
 
-_NUMBERS = {int: dtypes.I64, float: dtypes.F64, complex: dtypes.C128}
-_NUMPYS = {dtype.type: dtype for dtype in dtypes.OF_NUMPY}
-_WIDE = (dtypes.I64, dtypes.F32, dtypes.F64, dtypes.C64, dtypes.C128)
-# Which arrays numbers may stand beside, without an int and with one: whether an int fits others is for Python to see.
-_BESIDE = {False: (*_WIDE, dtypes.I32, dtypes.BOOL), True: _WIDE}
+_SCALARS: Final = frozenset(dtype.type for dtype in dtypes.OF_NUMPY)
+_NUMBERS: Final = _SCALARS | {int, float, complex, bool}
+_EXACT: Final = 1 << 53  # integers up to here are the same in every order of conversions
+_CAPACITY: Final = 512
 
 
-class Quick(Calls):
-    """A function of arrays and numbers whose frequent kinds of calls run in compiled code.
+class _Beside(NamedTuple):
+    """One operation on arrays and numbers. literals: the types of the numbers, None for arrays."""
 
-    `call` is the whole: a chain of entries, each for one kind of operands, and the Python function at its end.
-    """
+    primitive: Primitive
+    params: dict[str, Any]
+    run: Prepared
+    literals: tuple[ArrayType | None, ...]
 
-    def _reset(self) -> None:
-        super()._reset()
-        self._frequent: dict[Hashable, int] = {}
-        self._compiled: set[Hashable] = set()
-        self._chain = 0
+    def call(self, values: Sequence[Any], traced: bool) -> Any:
+        """Return the result; raise OverflowError where a number does not fit."""
+        operands = [x if t is None else _literal(x, t) for x, t in zip(values, self.literals, strict=True)]
+        return bind_all(self.primitive, operands, self.params)[0] if traced else self.run(*operands)[0]
 
-    def slowly(self, *operands: Any, **options: Any) -> Any:
-        """A call by way of Python."""
-        if state.innermost is not None or not gate.is_open_here:
-            return self.function(*operands, **options)
-        kind = None if options else _kind(operands)
-        if (kind is None or kind in self._compiled) and not _NUMPYS.keys().isdisjoint(map(type, operands)):
-            return self._of_numpys(operands, options)
-        if kind is None:
-            return super().slowly(*operands, **options)
-        start = perf_counter()
-        result = self.function(*operands)
-        if type(result) is Array and kind not in self._compiled:
-            self._count(kind, result, 1 + int((perf_counter() - start) / often.short))
-        return result
 
-    def _of_numpys(self, operands: Sequence[Any], options: dict[str, Any]) -> Any:
-        """A call with numbers of NumPy's, which beside an array of ours are as arrays without axes."""
-        if options:
-            return self.function(*operands, **options)
-        return self.call(*[unowned(np.array(x), False) if type(x) in _NUMPYS else x for x in operands])
+def _literal(x: Any, type: ArrayType) -> Literal:
+    if x.__class__ is int and not -_EXACT <= x <= _EXACT and not dtypes.is_integer(type.dtype):
+        raise OverflowError
+    return Literal(type.dtype.type(x), type)
 
-    def _count(self, kind: tuple[Types, tuple[bool, ...]], result: Array, calls: int) -> None:
-        """Compile for this kind of operands, if it came often enough. calls: so many short ones took as long."""
-        with self.lock:
-            if self.version != gate.version:
-                self._reset()
-            count = self._frequent[kind] = self._frequent.get(kind, 0) + min(calls, max(1, often.calls // 4))
-            if count < often.calls or self._chain == often.kinds:
-                return
-            self._compiled.add(kind)  # once, whatever comes of it
-        types, scalars = kind
-        entry = self._entry(types, scalars, result)
-        if entry is not None:
-            with self.lock:
-                entry.trust_settings(self.version)
-                self.call = entry.entry(self.call)
-                self._chain += 1
 
-    def _entry(self, types: Types, scalars: tuple[bool, ...], result: Array) -> Any:
-        def flat(inputs: list[Any]) -> list[Any]:
-            return [self.function(*inputs)]
+class Elementwise(Calls):
+    """An elementwise function of arrays and numbers."""
 
+    def __call__(self, *operands: Any, **options: Any) -> Any:
+        if options or state.staging is not None or self.epoch != gate.epoch or config.token is not None:
+            return super().__call__(*operands, **options)
+        key: list[Any] = []
+        traced = numbers = False
+        for x in operands:
+            kind = type(x)
+            if kind is Array:
+                key.append(x._type or x.type)
+                traced = traced or x._trace is not None
+            elif kind in _NUMBERS:
+                key.append(kind)
+                numbers = True
+            else:
+                return super().__call__(*operands)
+        signature = tuple(key)
+        plan = self.plans.get(signature, self)
+        if plan is self:
+            plan = self._made(signature, operands) if numbers else self._prepared(signature, operands, {})
         try:
-            expected = (array_type(result.dtype, (), result._weak),)
-            return kernel(flat, types, scalars, expected)
-        except TracerError:
+            if type(plan) is Plan:
+                single = plan.single
+                return plan.run(operands) if traced or single is None else single(*operands)[0]
+            if plan is not None:
+                return plan.call(operands, traced)
+        except InternalError:
+            raise
+        except (TracerError, OverflowError):  # the function names the operation that the user called
+            numbers = False
+        if not numbers:
+            return self.function(*operands)
+        # NumPy's numbers have dtypes of their own, as arrays without axes
+        return super().__call__(*[unowned(np.array(x), False) if type(x) in _SCALARS else x for x in operands])
+
+    def _made(self, signature: Any, operands: Sequence[Any]) -> _Beside | None:
+        if len(self.plans) >= _CAPACITY:
+            self.plans = {}
+        plan = self.plans[signature] = _beside(self.function, operands)
+        return plan
+
+
+def _beside(function: Function, values: Sequence[Any]) -> _Beside | None:
+    """Return the one operation that a call with numbers is, in which every array is an operand as it is; else None."""
+    places = [n for n, x in enumerate(values) if type(x) is Array]
+
+    def flat(inputs: list[Array]) -> list[Any]:
+        given = list(values)
+        for place, x in zip(places, inputs, strict=True):
+            given[place] = x
+        return [function(*given)]
+
+    if not places:
+        return None
+    try:
+        staged = stage(flat, [values[place].type for place in places])
+    except InternalError:
+        raise
+    except (TracerError, TypeError, ValueError, OverflowError):
+        return None
+    program = staged.program
+    if len(program.equations) != 1 or staged.constants or program.outputs != program.equations[0].outputs:
+        return None
+    (equation,) = program.equations
+    given = iter(program.inputs)
+    expected = [next(given) if type(x) is Array else None for x in values]
+    if len(equation.inputs) != len(values) or not equation.primitive.splat:
+        return None
+    for atom, variable in zip(equation.inputs, expected, strict=True):
+        if variable is not atom and (variable is not None or not isinstance(atom, Literal)):
             return None
+    operands: list[Any] = [x if type(x) is Array else atom for x, atom in zip(values, equation.inputs, strict=True)]
+    run = prepared(equation.primitive, operands, equation.params)
+    literals = tuple(atom.type if isinstance(atom, Literal) else None for atom in equation.inputs)
+    return _Beside(equation.primitive, dict(equation.params), run, literals)
 
 
 def elementwise(function: Function) -> Function:
-    """A decorator: the function of elementwise operands alone, with frequent kinds of calls run in compiled code."""
-    quick = Quick(function)
+    """Return the function of elementwise operands alone with prepared calls. A decorator."""
+    calls = Elementwise(function)
 
     @wraps(function)
     def call(*operands: Any) -> Any:
-        return quick.call(*operands)
+        return calls(*operands)
 
     return call
-
-
-class _Often:
-    """When a kind of calls is worth compiling, and how many kinds of one function are."""
-
-    calls = 500  # compiling costs as much as some thousand calls by Python
-    short = 3e-5  # seconds: a call that takes longer counts for more
-    kinds = 8
-
-
-often = _Often()
-
-
-def _is_known(x: Any) -> bool:
-    """Whether an operand is an array of elements that are at hand, ours or NumPy's."""
-    if type(x) is Array:
-        return x._trace is None and (x._type is None or isinstance(x._type, ArrayType))
-    return type(x) is np.ndarray and x.dtype.isnative and x.dtype in dtypes.SHORT_NAMES
-
-
-def _kind(operands: Sequence[Any]) -> tuple[Types, tuple[bool, ...]] | None:
-    """Dtypes and weakness of the operands and which are Python numbers; None for calls that stay Python's."""
-    types: list[ArrayType] = []
-    scalars: list[bool] = []
-    shape: tuple[int, ...] | None = None
-    dtype = None
-    for x in operands:
-        if _is_known(x):
-            value, weak = (x._value, x._weak) if type(x) is Array else (x, False)
-            if shape is None:
-                shape, dtype = value.shape, value.dtype
-            elif shape != value.shape:
-                return None
-            types.append(array_type(value.dtype, (), weak))
-            scalars.append(False)
-        elif type(x) in _NUMBERS:
-            types.append(array_type(_NUMBERS[type(x)], (), True))
-            scalars.append(True)
-        elif type(x) in _NUMPYS:
-            types.append(array_type(_NUMPYS[type(x)], ()))
-            scalars.append(True)
-        else:
-            return None
-    builtin = not _NUMBERS.keys().isdisjoint(map(type, operands))
-    if dtype is None or (builtin and dtype not in _BESIDE[int in map(type, operands)]):
-        return None
-    return tuple(types), tuple(scalars)

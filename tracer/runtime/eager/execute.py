@@ -1,8 +1,8 @@
-"""Eager execution: outside any trace a primitive runs at once, by its NumPy reference or a compiled program of its own.
+"""Eager execution: outside any trace an operation runs at once, by a call that is prepared once and kept.
 
-Elementwise functions that NumPy computes to other bits than compiled code run by kernels that serve every shape; so an
-exponential is the same under `jit` and outside. Inferred types, kernels and compiled programs are kept by primitive,
-operand types and parameters.
+What is prepared depends on primitive, operand types and parameters alone: the primitive's NumPy reference, a kernel
+that serves every shape, or a compiled program of one equation. Kernels compute the elementwise functions whose compiled
+bits differ from NumPy's; so an exponential is the same under `jit` and outside.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from tracer.errors import InternalError
 from tracer.ir import dtypes
-from tracer.ir.primitive import Composite, Eager, Effect, Library, Pointwise, Primitive
+from tracer.ir.primitive import Composite, Eager, Effect, Library, Pointwise, Primitive, Structured
 from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var, check_widths
 from tracer.ir.scalar import MATH_FUNCTIONS
 from tracer.ir.types import ArrayType, StackType, Type, storage_type, with_shape
@@ -37,59 +37,66 @@ from tracer.trace.source import user_source
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all
 
+Prepared = Callable[..., Sequence[Array]]
+"""The outputs of an operation on operands of the types that it was prepared for, and literals where literals were."""
+
 _CAPACITY = 4096
 _FUNCTIONS = frozenset(MATH_FUNCTIONS)
 
 
 class _Plain(NamedTuple):
-    """What is known of an output before it is computed: enough to wrap NumPy's usual result without looking twice."""
+    """Inferred type of an output, with the fields that tell whether NumPy's result can be wrapped as it is."""
 
     type: Type
-    dtype: np.dtype[Any] | None  # None for what is no plain array
+    dtype: np.dtype[Any] | None  # None for keys, stacks and float0
     weak: bool
+    scalar: Any  # the class of NumPy's scalars, for a type without axes
 
 
 _library_outputs = apart_from_forks(reference_outputs)
-_known: dict[Hashable, tuple[_Plain, ...]] = {}
+_prepared: dict[Hashable, Prepared] = {}
 _kernels: dict[Hashable, Callable[..., Array] | None] = {}
 _compiled: dict[Hashable, Specialization] = {}
 _lock = ForkSafeLock()
 
 
-def execute(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> list[Array]:
-    """The outputs of a primitive on concrete arrays and literals."""
+def execute(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> Sequence[Array]:
+    """Return the outputs of a primitive on concrete arrays and literals."""
+    return prepared(primitive, operands, params)(*operands)
+
+
+def prepared(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> Prepared:
+    """Return the prepared call for operands of these types, from the cache if their parameters can be hashed.
+
+    Literals of elementwise primitives are told apart by type, those of other primitives by value.
+    """
+    if type(primitive.lower) is Structured and not {Program, tuple}.isdisjoint(map(type, params.values())):
+        return _prepare(primitive, operands, params)  # programs are equal whose lines differ, which faults name
+    splat = primitive.splat
+    kinds = [x.type if type(x) is Array else (x.type,) if splat else x for x in operands]
+    key = (primitive, *kinds, *params.items()) if params else (primitive, *kinds)
+    try:
+        found = _prepared.get(key)
+    except TypeError:  # an unhashable parameter
+        return _prepare(primitive, operands, params)
+    if found is None:
+        found = _prepare(primitive, operands, params)
+        if len(_prepared) >= _CAPACITY:
+            _prepared.clear()
+        _prepared[key] = found
+    return found
+
+
+def _prepare(primitive: Primitive, samples: Sequence[Operand], params: Mapping[str, Any]) -> Prepared:
     if primitive.splat:
-        if _is_inexact(primitive, operands):
-            found = _kernel(primitive, operands, params)
-            if found is None:
-                return _execute_compiled(primitive, operands, params)
-            return [_owned(found(*[_scalar(x) if isinstance(x, Literal) else x for x in operands]))]
-    elif primitive.eager is Eager.COMPILED and not _holds_stacks(operands, params):
-        return _execute_compiled(primitive, operands, params)
-    outputs = _outputs(primitive, operands, params)
-    run = _library_outputs if _is_large_call(primitive, operands) else reference_outputs
-    results = run(primitive, [_value(x) for x in operands], params)
-    return [_wrapped(value, plain) for value, plain in zip(results, outputs, strict=True)]
-
-
-def prepare(
-    primitive: Primitive, samples: Sequence[Operand], params: Mapping[str, Any]
-) -> Callable[..., Sequence[Array]]:
-    """What `execute` does for operands of the samples' types, and literals of the same values, decided once."""
-    if primitive.splat and _is_inexact(primitive, samples):
-        loop = _kernel(primitive, samples, params)
-        if loop is not None:
-            return lambda *xs: (_owned(loop(*[_scalar(x) if isinstance(x, Literal) else x for x in xs])),)
+        if _is_inexact(primitive, samples):
+            return _by_kernel(primitive, samples, params)
+    elif primitive.eager is Eager.COMPILED and not _holds_stacks(samples, params):
         return lambda *xs: _execute_compiled(primitive, xs, params)
-    if primitive.eager is Eager.COMPILED and not primitive.splat and not _holds_stacks(samples, params):
-        if primitive.effects_of(params):  # errors name the line of the call
-            return lambda *xs: _execute_compiled(primitive, xs, params)
-        found = _specialization(primitive, samples, params)
-        return lambda *xs: found.execute([x for x in xs if type(x) is Array])
-    if primitive.effects_of(params) - {Effect.FAULT} or any(isinstance(value, Program) for value in params.values()):
-        return lambda *xs: execute(primitive, xs, params)  # what it calls may come back here
     plains, is_large = _outputs(primitive, samples, params), _is_large_call(primitive, samples)
-    reference: Callable[..., Any] = partial(reference_of(primitive), **params)
+    if primitive.effects_of(params) - {Effect.FAULT} or any(isinstance(value, Program) for value in params.values()):
+        return partial(_reentrant, _library_outputs if is_large else reference_outputs, primitive, params, plains)
+    reference: Callable[..., Any] = partial(reference_of(primitive), **params) if params else reference_of(primitive)
     reference = apart_from_forks(reference) if is_large else reference
     if primitive.multiple:
 
@@ -99,14 +106,36 @@ def prepare(
 
         return several
     (plain,) = plains
-    if primitive.prepared is not None and all(type(x) is Array for x in samples):
-        quick = primitive.prepared(*[x.type for x in samples], **params)
-        if quick is not None:
-            quick = apart_from_forks(quick) if is_large else quick
-            return lambda *xs: (concrete(quick(*[x._value for x in xs]), plain.weak),)
-    if len(samples) == 1 and isinstance(samples[0], Array):
-        return lambda x: (_wrapped(quietly(reference, x._value), plain),)
-    return lambda *xs: (_wrapped(quietly(reference, *map(_value, xs)), plain),)
+    if not all(type(x) is Array for x in samples):
+        return lambda *xs: (_wrapped(quietly(reference, *map(_value, xs)), plain),)
+    quick = None if primitive.prepared is None else primitive.prepared(*[x.type for x in samples], **params)
+    if quick is not None:
+        quick = apart_from_forks(quick) if is_large else quick
+        return lambda *xs: (concrete(quietly(quick, *[x._value for x in xs]), plain.weak, plain.type),)
+    match len(samples):
+        case 1:
+            return lambda x: (_wrapped(quietly(reference, x._value), plain),)
+        case 2:
+            return lambda x, y: (_wrapped(quietly(reference, x._value, y._value), plain),)
+        case _:
+            return lambda *xs: (_wrapped(quietly(reference, *[x._value for x in xs]), plain),)
+
+
+def _by_kernel(primitive: Primitive, samples: Sequence[Operand], params: Mapping[str, Any]) -> Prepared:
+    loop = _kernel(primitive, samples, params)
+    if loop is None:
+        return lambda *xs: _execute_compiled(primitive, xs, params)
+    if all(type(x) is Array for x in samples):
+        return lambda *xs: (_owned(loop(*xs)),)
+    return lambda *xs: (_owned(loop(*[_scalar(x) if isinstance(x, Literal) else x for x in xs])),)
+
+
+def _reentrant(
+    run: Callable[..., Any], primitive: Primitive, params: Mapping[str, Any], plains: Sequence[_Plain], *xs: Operand
+) -> list[Array]:
+    """Run a reference that may call user code, which may execute operations in turn."""
+    results = run(primitive, [_value(x) for x in xs], params)
+    return [_wrapped(value, plain) for value, plain in zip(results, plains, strict=True)]
 
 
 def _is_large_call(primitive: Primitive, operands: Sequence[Operand]) -> bool:
@@ -119,37 +148,24 @@ def _value(x: Operand) -> Any:
 
 
 def _wrapped(value: Any, plain: _Plain) -> Array:
-    usual = type(value) is np.ndarray and value.dtype is plain.dtype and value.base is None
-    if usual and value.flags.c_contiguous and value.shape == plain.type.shape:
-        return concrete(value, plain.weak)
+    kind = value.__class__
+    if kind is np.ndarray:
+        usual = value.dtype is plain.dtype and value.base is None and value.flags.c_contiguous
+        if usual and value.shape == plain.type.shape:
+            return concrete(value, plain.weak, plain.type)
+    elif kind is plain.scalar:
+        return concrete(np.asarray(value), plain.weak, plain.type)
     return wrapped(value, plain.type)
 
 
 def _outputs(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> tuple[_Plain, ...]:
-    """The inferred types, kept if the parameters can be hashed."""
-    kinds = [x.type if type(x) is Array else (x.type,) for x in operands]  # a literal is another thing than an array
-    key: Any = (primitive, *kinds, *params.items()) if params else (primitive, *kinds)
-    try:
-        found = _known.get(key)
-    except TypeError:
-        found = key = None
-    if found is None:
-        found = _inferred(primitive, operands, params)
-        if key is not None:
-            if len(_known) >= _CAPACITY:
-                _known.clear()
-            _known[key] = found
-    return found
-
-
-def _inferred(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> tuple[_Plain, ...]:
     return tuple(_plain(type) for type in output_types(primitive, operands, params))
 
 
 def _plain(type: Type) -> _Plain:
     if isinstance(type, StackType) or storage_type(type) is not type:
-        return _Plain(type, None, False)
-    return _Plain(type, type.dtype, type.weak)
+        return _Plain(type, None, False, None)
+    return _Plain(type, type.dtype, type.weak, None if type.shape else type.dtype.type)
 
 
 def output_types(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> tuple[Type, ...]:
@@ -288,7 +304,7 @@ def _holds_stacks(operands: Sequence[Operand], params: Mapping[str, Any]) -> boo
 def clear_caches() -> None:
     """Forget inferred types and compiled programs, and give back the memory kept for results."""
     with _lock:
-        _known.clear()
+        _prepared.clear()
         _kernels.clear()
         _compiled.clear()
     release_kept()

@@ -1,13 +1,13 @@
-"""What a traced function reads by name outside itself, looked at again at every call.
+"""Guards of a traced function: the names that it read, and the values of arrays that tracing looked at.
 
-A guard is a place and the object that was there when the function was traced; which places those are is told in
-`places`. Values of arrays that tracing looked at are compared in the same way: see `tracer.trace.captured_values`.
+A guard is a holder, a name and the object that was there when the function was traced; see `guard_discovery` for which
+there are. Values of arrays are compared in the same way: see `tracer.trace.captured_values`.
 """
 
 from __future__ import annotations
 
 import ctypes
-from types import CellType, FunctionType, ModuleType
+from types import CellType, FunctionType
 from typing import Any, Final
 
 import numpy as np
@@ -18,23 +18,20 @@ from tracer.trace.array import Array
 from tracer.trace.captured_values import Seen, same_bits
 
 NOTHING: Any = object()
-"""What a name stands for that is not bound."""
+"""The value of a name that is not bound."""
 FUNCTION_SLOTS: Final = ("__code__", "__defaults__", "__kwdefaults__")
-"""What may be assigned to of a function, and changes what it computes."""
-SIZE: Final = "how many names there are"
-"""Of a guard that counts the items of a dict: a string of its own, which is told by its identity."""
+"""The attributes of a function that may be assigned to, and change its results."""
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))
 
 
 Captured = Array | np.ndarray[Any, Any]
-Holder = CellType | FunctionType | ModuleType | dict[str, Any]
+Holder = CellType | FunctionType | dict[str, Any]
 
 
 class Guard:
-    """holder: a cell; a dict, as a module's globals, where `name` is looked up; a function, of which `name` is a slot;
-    a module, of which `name` is the class; a dict whose items are counted, which `name` SIZE says.
+    """An object under a name. holder: a cell, a dict in which `name` is a key, or a function with the slot `name`.
 
-    expected: the address of `value`, null for a slot or a name that is not set. place: in words, what `name` is.
+    expected: the address of `value`, null for a slot or a name that is not set. place: `name` in words.
     """
 
     __slots__ = ("_place", "expected", "holder", "name", "value")
@@ -50,19 +47,15 @@ class Guard:
         """Expect this object from now on."""
         self.value = value
         is_unset = value is NOTHING or (value is None and isinstance(self.holder, FunctionType))
-        self.expected.value = None if is_unset else value if self.name is SIZE else id(value)
+        self.expected.value = None if is_unset else id(value)
 
     def now(self) -> Any:
         """The object that is there at present."""
         match self.holder:
-            case dict() if self.name is SIZE:
-                return len(self.holder)
             case dict():
                 return self.holder.get(self.name, NOTHING)
             case FunctionType():
                 return getattr(self.holder, self.name)
-            case ModuleType():
-                return type(self.holder)
             case _:
                 try:
                     return self.holder.cell_contents
@@ -84,8 +77,6 @@ class Guard:
         now = self.now()
         if isinstance(self.holder, FunctionType):
             return self._slot_change(now)
-        if isinstance(self.holder, ModuleType):
-            return f"the module {self.holder.__name__} is of another class, {now.__name__}"
         place = self._place or f"{'global' if isinstance(self.holder, dict) else 'closure variable'} '{self.name}'"
         if type(now) in _PLAIN and type(self.value) in _PLAIN:
             return f"{place}: {self.value!r:.60} -> {now!r:.60}"

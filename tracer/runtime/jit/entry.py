@@ -6,7 +6,7 @@ import ctypes
 import math
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from tracer.ir.types import ArrayType, Type, array_type, storage_type
 from tracer.once import once
 from tracer.runtime.analysis.cost import HEARD, LONG
 from tracer.runtime.compile.compile import Compiled
-from tracer.runtime.guards.guards import SIZE, Captured, ValueGuard
+from tracer.runtime.guards.guards import Captured, ValueGuard
 from tracer.runtime.guards.guards import Guard as Named
 from tracer.runtime.jit.argument_plan import Plan, flat_plan
 from tracer.runtime.jit.donation import NOTHING_DONATED, Donated
@@ -119,14 +119,10 @@ class Recognised:
 
     def _name_guard(self, guard: Named) -> Guard:
         name, offset = None, capi.CELL_CONTENT
-        if isinstance(guard.holder, dict) and guard.name is SIZE:
-            offset = capi.DICT_USED
-        elif isinstance(guard.holder, dict):
+        if isinstance(guard.holder, dict):
             name = self._object(guard.name)
         elif isinstance(guard.holder, FunctionType):
             offset = capi.function_offsets()[guard.name]
-        elif isinstance(guard.holder, ModuleType):
-            offset = capi.OB_TYPE
         return Guard(id(guard.holder), name, offset, ctypes.addressof(guard.expected))
 
     def _value_guard(self, guard: ValueGuard) -> Guard:

@@ -20,7 +20,7 @@ from tracer.trace.captured_values import recording
 from tracer.trace.stage import stage
 from tracer.trace.state import named_axis
 from tracer.trace.tracebacks import boundary, call_user
-from tracer.transforms.functions import as_outputs, check_callable, name_of, positional_parameters
+from tracer.transforms.functions import as_outputs, check_callable, name_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,22 +83,13 @@ def trace_call(function: Callable[..., Any], call: Call, name: str, what: str = 
         structures.append(structure)
         return outputs
 
-    guards = guards_of(function, _known_arguments(function, key.statics))
+    guards = guards_of(function)
     with recording() as outside, collector_paused():
         program, constants = stage(flat, key.types, name=name, protected=True)
     captured = tuple(outside.captured(constants))
     types = tuple(array.type for array in constants)
     kept = tuple(guard for guard in guards if guard.holds())  # others are what the function itself changes, as counters
     return Traced(program, captured, types, structures[-1], kept, tuple(map(ValueGuard, outside.seen())))
-
-
-def _known_arguments(function: Callable[..., Any], statics: tuple[Static, ...]) -> dict[str, Any]:
-    """The static arguments by the names of their parameters."""
-    if not statics:
-        return {}
-    parameters = positional_parameters(function)[0]
-    named = [(parameters[p] if isinstance(p, int) and p < len(parameters) else str(p), v) for p, _, v in statics]
-    return dict(named)
 
 
 def with_statics(

@@ -4,7 +4,7 @@ Invalid parameters of a distribution give NaN, and values outside its support ha
 """
 
 from tracer.absent import absent
-from tracer.runtime.eager.call_cache import replayed
+from tracer.runtime.eager.call_cache import cached
 from tracer.scipy.stats import counts, dirichlet, half_line, interval, multinomial, multivariate_normal, real_line
 from tracer.scipy.stats.densities import gaussian_kde
 from tracer.scipy.stats.distribution import published
@@ -17,7 +17,7 @@ __all__ = [
     "nbinom", "norm", "pareto", "poisson", "rankdata", "sem", "t", "truncnorm", "uniform", "vonmises", "wrapcauchy",
 ]  # fmt: skip
 
-set_boundaries(globals(), ["mode", "rankdata", "sem"], replayed)
+set_boundaries(globals(), ["mode", "rankdata", "sem"], cached)
 bernoulli, betabinom, binom, geom, nbinom, poisson = published(counts)
 chi2, expon, gamma, pareto = published(half_line)
 beta, truncnorm, uniform, vonmises, wrapcauchy = published(interval)

@@ -13,7 +13,7 @@ from tracer.numpy import absolute, concatenate, exp, inf, nan, reshape, sum, whe
 from tracer.numpy.core.conversion import array_of, unified
 from tracer.numpy.core.promotion import promoted_inexact, require_real
 from tracer.primitives.elementwise import special
-from tracer.runtime.eager.call_cache import replayed
+from tracer.runtime.eager.call_cache import cached
 from tracer.scipy.entropies import xlogy
 from tracer.trace.array import Array
 from tracer.trace.source import here
@@ -63,7 +63,7 @@ def _log_density(name: str, x: Any, alpha: Any) -> Array:
     return where(possible | (density != density), density, -inf)
 
 
-set_boundaries(globals(), make=replayed)
+set_boundaries(globals(), make=cached)
 
 
 def __getattr__(name: str) -> object:

@@ -11,7 +11,7 @@ from tracer.absent import absent
 from tracer.numpy import broadcast_arrays, exp, floor, inf, sum, where
 from tracer.numpy.core.conversion import array_of
 from tracer.numpy.core.promotion import promoted_real
-from tracer.runtime.eager.call_cache import replayed
+from tracer.runtime.eager.call_cache import cached
 from tracer.scipy.saddle_points import log_poisson
 from tracer.trace.array import Array
 from tracer.trace.tracebacks import set_boundaries
@@ -56,7 +56,7 @@ def _operands(name: str, x: Any, n: Any, p: Any) -> list[Array]:
     return list(broadcast_arrays(*promoted_real(name, array_of(name, x), array_of(name, p), many[..., None])))
 
 
-set_boundaries(globals(), make=replayed)
+set_boundaries(globals(), make=cached)
 
 
 def __getattr__(name: str) -> object:
