@@ -6,7 +6,7 @@ MOST_BYTES = 1 << 16
 """Of a result that is copied here: larger ones are for NumPy, whose loops they are worth."""
 
 READS = f"""\
-; Array.__getitem__. What is not decided here is for Python, as are all errors.
+; `Array`, item read. What is not decided here is for Python, as are all errors.
 define ptr @tracer_get(ptr %x, ptr %index) {{
   %type = field ptr %x Object.type
   %array.type = field ptr @tracer_elements Elements.array

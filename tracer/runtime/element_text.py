@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import ctypes
 
+from tracer.codegen.llvm.toolchain.native_text import expanded, fields, routines
 from tracer.runtime.element_places import PLACES, Place
 from tracer.runtime.element_reads import READS
 from tracer.runtime.element_writes import WRITES
-from tracer.runtime.native.entry_text import expanded, fields, names
-from tracer.runtime.native.object_text import OBJECTS
+from tracer.runtime.native.entry_text import FOLDER, OBJECTS, names
 
 
 class Elements(ctypes.Structure):
@@ -64,4 +64,6 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
 def element_text() -> str:
     """The whole text, for this Python's layout of objects."""
-    return expanded("\n".join((DECLARATIONS, OBJECTS, PLACES, READS, WRITES)), names() | fields(Elements, Place))
+    return expanded(
+        "\n".join((DECLARATIONS, routines(FOLDER, OBJECTS), PLACES, READS, WRITES)), names() | fields(Elements, Place)
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from tracer.runtime.element_reads import MOST_BYTES
 
 WRITES = f"""\
-; Array.__setitem__ and __delitem__, as the type's one slot for both: without a value it deletes.
+; `Array`, item set and deleted, as the type's one slot for both: without a value it deletes.
 define i32 @tracer_set(ptr %x, ptr %index, ptr %value) {{
   %deletes = icmp eq ptr %value, null
   br i1 %deletes, label %python, label %look

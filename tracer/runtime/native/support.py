@@ -28,7 +28,7 @@ class Support:
 def support() -> Support:
     """The code for this process."""
     native = capi.why_not() is None
-    text = sigint.TEXT + (entry_text() if native else "")
+    text = sigint.sigint_text() + (entry_text() if native else "")
     symbols = {**capi.signal_symbols(), "tracer_main_thread": ctypes.addressof(sigint.main_thread)}
     if native:
         symbols |= {**capi.entry_symbols(), "tracer_gate": ctypes.addressof(gate.words)}

@@ -9,7 +9,7 @@ from tracer.codegen.llvm.emit.compute import compute
 from tracer.codegen.llvm.emit.frame import CONTEXT, Frame
 from tracer.codegen.llvm.emit.lane_scan import prefix
 from tracer.codegen.llvm.emit.nontemporal_copy import fence
-from tracer.codegen.llvm.emit.runtime_helpers import DECLARATIONS, HELPERS
+from tracer.codegen.llvm.emit.runtime_helpers import DECLARATIONS, HELPERS, helper_text
 from tracer.codegen.llvm.emit.serial_loops import if_, serial, while_
 from tracer.codegen.llvm.emit.shared_reductions import total
 from tracer.codegen.llvm.emit.types import ELEMENT
@@ -81,7 +81,7 @@ def emit_module(module: Module, *, vector_bits: int | None = None) -> str:
     if module.entry not in functions:
         raise InternalError(f"llvm: the module's entry '{module.entry}' is missing")
     bits = preferred_bits(vector_bits)
-    shared = [_apart(text, declarations) for name, text in HELPERS.items() if name in helpers]
+    shared = [_apart(helper_text(name), declarations) for name in HELPERS if name in helpers]
     shared += [_apart(text, declarations) for text in library_texts(helpers)]
     texts += [effects.part_definition(name, kinds) for name, kinds in parts.items()]
     texts += [outlined_functions.marked(name, text) for name, text in common_texts.items()]

@@ -45,6 +45,12 @@ class Context(ctypes.Structure):
     )
 
 
+class Stack(ctypes.Structure):
+    """A growable stack: `used` and `capacity` in bytes."""
+
+    _fields_ = (("data", ctypes.c_void_p), ("used", ctypes.c_int64), ("capacity", ctypes.c_int64))
+
+
 def offset(field: str) -> int:
     """The byte offset of a field of `Context`."""
     descriptor = getattr(Context, field)

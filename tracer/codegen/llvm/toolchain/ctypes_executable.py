@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tracer.codegen.llvm.toolchain.abi import Context, Status
+from tracer.codegen.llvm.toolchain.abi import Context, Stack, Status
 from tracer.codegen.llvm.toolchain.object_code import LoadedModule
 from tracer.errors import InternalError
 from tracer.ir.loop import Buffer, Module
@@ -23,12 +23,6 @@ CallbackTable = Callable[[int, int, int], None]
 
 _MAIN = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
-
-
-class Stack(ctypes.Structure):
-    """A growable stack: `used` and `capacity` in bytes."""
-
-    _fields_ = (("data", ctypes.c_void_p), ("used", ctypes.c_int64), ("capacity", ctypes.c_int64))
 
 
 class Executable:
