@@ -247,7 +247,7 @@ def test_a_bug_of_ours_shows_all_frames(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("tracer.runtime.jit.trace_call.stage", None)
     with pytest.raises(TypeError, match="'NoneType' object is not callable") as caught:
         f(2)
-    assert {"jit.py", "staging.py"} <= {frame.path.name for frame in caught.traceback}
+    assert {"jit.py", "trace_call.py"} <= {frame.path.name for frame in caught.traceback}
 
 
 def test_results_own_their_memory() -> None:
