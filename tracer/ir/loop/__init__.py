@@ -301,12 +301,45 @@ class Invoke:
     share: Share | None = None
 
 
+class Along(Enum):
+    """Axis along which a library call is split: its stack of matrices, or the rows or columns of the result."""
+
+    BATCHES = "batches"
+    ROWS = "rows"
+    COLUMNS = "columns"
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How threads share a library call: `count` panels of `width` indices along an axis, the last one the rest.
+
+    at_once: panels that one thread takes at a time.
+    """
+
+    along: Along
+    count: int
+    width: int = 1
+    at_once: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """How a library routine runs. name: one of its kernels, "" for the plain one. split: None for one call."""
+
+    name: str = ""
+    split: Split | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Library:
-    """Call of a library routine. `name` is a key of `schedule.library.ROUTINES`, which lists its arguments."""
+    """Call of a library routine: a key of each backend's table of routines, which lists its arguments.
+
+    kernel: chosen by the schedule for a CPU; results may depend on its name, but not on its split.
+    """
 
     name: str
     arguments: tuple[View | Operand, ...]
+    kernel: Kernel = Kernel()
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,20 +78,27 @@ def statements_of(block: Block) -> Iterator[Statement]:
 
 
 def with_statements(block: Block, change: Callable[[Statement], Sequence[Statement]]) -> Block:
-    """The block with others in the place of each statement; inner blocks are changed before what stands around."""
+    """Replace every statement of a block by the statements that `change` returns, innermost blocks first.
+
+    Returns the same block where `change` returns every statement itself.
+    """
     statements: list[Statement] = []
     for s in block.statements:
         match s:
-            case For():
-                s = replace(s, body=with_statements(s.body, change))
-            case While():
-                s = replace(s, condition=with_statements(s.condition, change), body=with_statements(s.body, change))
-            case If():
-                s = replace(s, then=with_statements(s.then, change), otherwise=with_statements(s.otherwise, change))
+            case For(body=body):
+                inner = with_statements(body, change)
+                s = s if inner is body else replace(s, body=inner)
+            case While(condition=condition, body=body):
+                first, inner = with_statements(condition, change), with_statements(body, change)
+                s = s if first is condition and inner is body else replace(s, condition=first, body=inner)
+            case If(then=then, otherwise=otherwise):
+                first, inner = with_statements(then, change), with_statements(otherwise, change)
+                s = s if first is then and inner is otherwise else replace(s, then=first, otherwise=inner)
             case _:
                 pass
         statements += change(s)
-    return Block(tuple(statements), block.yields)
+    is_same = len(statements) == len(block.statements) and all(map(is_, statements, block.statements))
+    return block if is_same else Block(tuple(statements), block.yields)
 
 
 def results_of(statement: Statement) -> tuple[Register, ...]:

@@ -138,7 +138,7 @@ def library(f: Frame, s: Library) -> None:
     if routine is None:
         f.fail(f"library routine '{s.name}' is unknown")
     arguments = [_argument(f, argument) for argument in s.arguments]
-    calls = routine.spell(routine, s.arguments, arguments)
+    calls = routine.spell(routine, s, arguments)
     for call in calls:
         f.w.do(call)
         f.helpers[called(call)] = None

@@ -34,9 +34,7 @@ from tracer.codegen.llvm.kernels.gemm.kernel_shapes import KINDS as OWN_KINDS
 from tracer.codegen.llvm.kernels.gemm.skinny import COUNTS, FORMS, skinny_kind
 from tracer.codegen.llvm.kernels.kernel_modules import shared_symbols
 from tracer.codegen.llvm.kernels.linalg import lapack
-from tracer.codegen.llvm.kernels.linalg.blocked_cholesky import LEAST as LEAST_BLOCKED
 from tracer.codegen.llvm.kernels.linalg.blocked_cholesky import blocked_text
-from tracer.codegen.llvm.kernels.linalg.blocked_trsm import LEAST as LEAST_SYSTEM
 from tracer.codegen.llvm.kernels.linalg.blocked_trsm import systems_call, systems_text
 from tracer.codegen.llvm.kernels.linalg.lu import lu_definition
 from tracer.codegen.llvm.kernels.linalg.trsv import system_call, system_definition
@@ -51,10 +49,10 @@ from tracer.codegen.llvm.kernels.sort.numpy_sort import (
 from tracer.codegen.llvm.kernels.sort.top_k import greatest_definition, split_greatest
 from tracer.codegen.llvm.toolchain.object_code import Compile, compile_object
 from tracer.errors import InternalError
-from tracer.ir.loop import Constant, Library, Module, Operand, View
+from tracer.ir import loop
 from tracer.ir.loop.walk import blocks_of
 
-Spell = Callable[["Routine", Sequence[View | Operand], Sequence[str]], list[str]]
+Spell = Callable[["Routine", loop.Library, Sequence[str]], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +70,9 @@ class Routine:
     blas: bool = False
 
 
-def _size(argument: View | Operand, routine: str) -> int:
+def _size(argument: loop.View | loop.Operand, routine: str) -> int:
     """A dimension: a constant that fits C's int."""
-    if not isinstance(argument, Constant):
+    if not isinstance(argument, loop.Constant):
         raise InternalError(f"llvm: {routine} takes constant dimensions")
     value = int(argument.value)
     if not 0 <= value < 1 << 31:
@@ -85,14 +83,14 @@ def _size(argument: View | Operand, routine: str) -> int:
 # -- matrix products ---------------------------------------------------------------------------------------------
 
 
-def _gemm_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
+def _gemm_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
     """out[m, n] = op(a)[m, k] @ op(b)[k, n], `batch` times, all row-major.
 
     Arguments: views a, b, out; constants batch, m, n, k, transpose_a, transpose_b (0 or 1; then a is stored [k, m],
     b is stored [n, k]), stride_a, stride_b (elements of the routine's dtype from one product's operand to the next).
     """
-    batch, m, n, k = (_size(x, routine.name) for x in given[3:7])
-    return gemm_calls(routine.name.removeprefix("gemm_"), batch, m, n, k, spelled)
+    sizes = [_size(x, routine.name) for x in s.arguments[3:7]]
+    return gemm_calls(routine.name.removeprefix("gemm_"), s.kernel, sizes, spelled)
 
 
 def _gemm(kind: str) -> Routine:
@@ -119,29 +117,26 @@ def _short_gemm() -> Routine:
 # -- factorisations ----------------------------------------------------------------------------------------------
 
 
-def _lapack_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
+def _lapack_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
     """One call for all matrices; the arguments are listed in `lapack`."""
-    batch, *sizes = (_size(x, routine.name) for x in given if not isinstance(x, View))
-    blocked = f"library.blocked.{routine.name}"
-    large = blocked in routine.texts and min(sizes) >= LEAST_BLOCKED
-    name = blocked if large else f"library.alone.{routine.name}"
-    return [f"call void @{name}({', '.join(spelled)})"] if batch else []
+    batch, *_ = [_size(x, routine.name) for x in s.arguments if not isinstance(x, loop.View)]
+    return [f"call void @library.{s.kernel.name or 'alone'}.{routine.name}({', '.join(spelled)})"] if batch else []
 
 
-def _systems_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
+def _systems_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
     """One call for all systems."""
-    batch, n, others = (_size(x, routine.name) for x in given[2:5])
+    batch, n, others = (_size(x, routine.name) for x in s.arguments[2:5])
     if not (batch and others):
         return []
-    kind = routine.name.removeprefix("trsm_")
-    if others == 1 and f"library.system_{kind}" in routine.texts:
-        left, lower, form, unit = (_size(x, routine.name) for x in given[5:])
-        turned = bool(form) == bool(left)  # a side on the right is turned
-        a, x = spelled[:2]
-        return [system_call(kind, a, x, batch, n, lower=bool(lower), turned=turned, unit=bool(unit))]
-    if n >= LEAST_SYSTEM and f"library.blocked.{routine.name}" in routine.texts:
-        return [systems_call(kind, spelled, batch, n, others)]
-    return [f"call void @library.alone.{routine.name}({', '.join(spelled)})"]
+    kind, split = routine.name.removeprefix("trsm_"), s.kernel.split
+    if split is None:
+        return [f"call void @library.alone.{routine.name}({', '.join(spelled)})"]
+    if s.kernel.name == "blocked":
+        return [systems_call(kind, spelled, batch, split)]
+    left, lower, form, unit = (_size(x, routine.name) for x in s.arguments[5:])
+    turned = bool(form) == bool(left)  # a side on the right is turned
+    a, x = spelled[:2]
+    return [system_call(kind, a, x, (batch, n), (bool(lower), turned, bool(unit)), split.at_once)]
 
 
 def _lapack(routine: str, kind: str) -> Routine:
@@ -157,7 +152,7 @@ def _lapack(routine: str, kind: str) -> Routine:
     return Routine(name, texts, spell, tuple(symbols), blas=True)
 
 
-def _lu_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
+def _lu_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
     """One call for all matrices.
 
     Arguments: views a, pivots and work, as `row_factors` says, stacks of the first two; constants batch, m, n.
@@ -172,26 +167,20 @@ def _lu(kind: str) -> Routine:
 # -- sorting -----------------------------------------------------------------------------------------------------
 
 
-_SHARED_ELEMENTS: Final = 1 << 14
-"""Rows of so many elements in all are shared by threads: some 50 µs."""
-
-
 _ROWS: Final = {"sort": SORT_ROWS, "argsort": ARGSORT_ROWS, "radix": RADIX_ROWS}
 
 
-def _sort_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
+def _sort_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
     """target = each row of source sorted, or the positions (i64) of its elements in order, equal ones as they come.
 
     Arguments: views source and target, which do not overlap, and for a radix sort one more, as large as the target;
     constants rows, n.
     """
-    rows, n = (int(x.value) for x in given if isinstance(x, Constant))
-    if not (rows and n):
+    if not all(int(x.value) for x in s.arguments if isinstance(x, loop.Constant)):
         return []
     what, _, kind = routine.name.partition("_")
-    if rows > 1 and rows * n >= _SHARED_ELEMENTS:
-        grain = max(_SHARED_ELEMENTS // (2 * n), 1)
-        return [f"call void @{shared_rows(_ROWS[what])}{kind}({', '.join(spelled)}, i64 {grain})"]
+    if s.kernel.split is not None:
+        return [f"call void @{shared_rows(_ROWS[what])}{kind}({', '.join(spelled)}, i64 {s.kernel.split.at_once})"]
     return [f"call void @{_ROWS[what]}{kind}({', '.join(spelled)})"]
 
 
@@ -204,15 +193,13 @@ def _sorting(what: str, kind: str) -> Routine:
     return Routine(f"{what}_{kind}", texts, _sort_spell, ())
 
 
-def _greatest_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
+def _greatest_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
     """values, places = the k greatest of each row of source, the greatest first, and where they are (i32).
 
     Arguments: views source, values, places; constants rows, n and k, 1 <= k <= n.
     """
-    rows, n, _ = (int(x.value) for x in given if isinstance(x, Constant))
-    if rows > 1 and rows * n >= _SHARED_ELEMENTS:
-        grain = max(_SHARED_ELEMENTS // n, 1)
-        return [f"call void @library.split.{routine.name}({', '.join(spelled)}, i64 {grain})"]
+    if s.kernel.split is not None:
+        return [f"call void @library.split.{routine.name}({', '.join(spelled)}, i64 {s.kernel.split.at_once})"]
     return [f"call void @library.{routine.name}({', '.join(spelled)})"]
 
 
@@ -224,7 +211,7 @@ def _greatest(kind: str) -> Routine:
     return Routine(name, texts, _greatest_spell, ())
 
 
-def _stream_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
+def _stream_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
     """to[: count] = from[: count]: views to and from, the count, and the bytes of an element."""
     return [f"call void @{NAME}({', '.join(spelled)})"]
 
@@ -244,12 +231,12 @@ LIBRARY: Final[dict[str, Routine]] = {
 }  # fmt: skip
 
 
-def library_names(module: Module) -> list[str]:
+def library_names(module: loop.Module) -> list[str]:
     """The routines that a module calls, in order of their names."""
     names, blocks = set(), [function.body for function in module.functions]
     while blocks:
         for statement in blocks.pop().statements:
-            if isinstance(statement, Library):
+            if isinstance(statement, loop.Library):
                 names.add(statement.name)
             blocks.extend(blocks_of(statement))
     return sorted(names)

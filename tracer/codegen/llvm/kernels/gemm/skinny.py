@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tracer.codegen.llvm.kernels.gemm.kernel_shapes import KINDS, PARAMETERS, Shape, attributes, fused, intrinsics, mask
+from tracer.codegen.llvm.kernels.gemm.kernel_shapes import PARAMETERS, Shape, attributes, fused, intrinsics, mask
 from tracer.codegen.llvm.toolchain.target import is_x86
 
 COUNTS: Final = range(2, 8)
@@ -24,22 +24,6 @@ _STEP_BITS: Final = 512
 _DOTS_DEPTH: Final = 1 << 14  # bytes of a row of a between sums: each column of b has as many, on the stack
 _ROWS_DEPTH: Final = 512
 _GROUP: Final = 8  # rows of b at a time
-_LEAST_LARGE: Final = 1 << 16  # elements of the large matrix: fewer lie in the second cache, and BLAS is as fast
-_LEAST_DOT, _LEAST_DOTS = 48, 16  # of k and of m
-_LEAST_ROWS, _LEAST_ROW = 16, 32  # of k and of n
-
-
-def skinny_form(kind: str, m: int, n: int, k: int, transpose_a: bool, transpose_b: bool) -> tuple[str, int] | None:
-    """The form for a product, and its count; None where neither fits."""
-    if kind not in KINDS:
-        return None
-    if n in COUNTS and not transpose_a and k >= _LEAST_DOT and m >= _LEAST_DOTS and m * k >= _LEAST_LARGE:
-        return "dots", n
-    if m in COUNTS and transpose_b and k >= _LEAST_DOT and n >= _LEAST_DOTS and n * k >= _LEAST_LARGE:
-        return "outs", m
-    if m in COUNTS and not transpose_b and k >= _LEAST_ROWS and n >= _LEAST_ROW and n * k >= _LEAST_LARGE:
-        return "rows", m
-    return None
 
 
 def skinny_kind(form: str, count: int, kind: str) -> str:

@@ -17,9 +17,6 @@ from tracer.codegen.llvm.kernels.gemm.dispatch import BLAS_LETTER, THREADS, on_o
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept, loop
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import KINDS
 
-LEAST: Final = 192
-"""Rows of matrices for which blocks pay, on one thread already: 0.97 of LAPACK's time at 192 in f64, 0.93 at 256 and
-0.68 at 512."""
 _BLOCK: Final = 64  # 32 to 96 differ by a twentieth
 
 

@@ -17,26 +17,21 @@ from tracer.codegen.llvm.kernels.gemm.dispatch import BLAS_LETTER, THREADS, on_o
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import KINDS
 from tracer.codegen.llvm.kernels.linalg.lapack import TRSM_LETTERS
+from tracer.ir import loop
 
-LEAST: Final = 128
-"""Rows of matrices for which blocks pay: 1.0 to 1.4 times as fast as BLAS at 128, 1.2 to 2.8 from 192 on."""
 _BLOCK: Final = 64
-_STRIP, _UNIT = 192, 48  # sides in a strip, at most, and what their number is a multiple of: whole panels of products
+_STRIP: Final = 192  # columns of right-hand sides that a thread has room for
 _LANES: Final = 8  # elements copied at once
-_GRAIN: Final = 1 << 20  # multiplications that are worth a thread: some 20 µs
 _GIVEN: Final = (
     "ptr %a", "ptr %x", "i64 %n", "i64 %others", "i64 %left", "i64 %lower", "i64 %form", "i64 %unit", "i64 %width",
     "i64 %strips",
 )  # fmt: skip
 
 
-def systems_call(kind: str, spelled: Sequence[str], batch: int, n: int, others: int) -> str:
-    """The call for a stack of systems."""
-    strips = -(-others // _STRIP)
-    width = -(-others // (strips * _UNIT)) * _UNIT
-    strips = -(-others // width)
-    grain = max(_GRAIN // (n * n * min(width, others) // 2), 1)
-    given = [*spelled, f"i64 {width}", f"i64 {strips}", f"i64 {batch * strips}", f"i64 {grain}"]
+def systems_call(kind: str, spelled: Sequence[str], batch: int, split: loop.Split) -> str:
+    """Return the call for a stack of systems, whose right-hand sides are split in strips."""
+    units = batch * split.count
+    given = [*spelled, *(f"i64 {x}" for x in (split.width, split.count, units, split.at_once))]
     return f"call void @library.blocked.trsm_{kind}({', '.join(given)})"
 
 

@@ -18,13 +18,12 @@ from tracer.codegen.llvm.kernels.gemm.kernel_shapes import KINDS, Shape, attribu
 NAME: Final = "tracer_system_"
 _STEP_BITS: Final = 512
 _AT_ONCE: Final = 4  # vectors of sums
-_GRAIN: Final = 1 << 18  # elements of matrices that are worth a thread: some 20 µs
 
 
-def system_call(kind: str, a: str, x: str, batch: int, n: int, *, lower: bool, turned: bool, unit: bool) -> str:
-    """The call for a stack of systems."""
-    flags = ", ".join(f"i64 {int(flag)}" for flag in (lower, turned, unit))
-    return f"call void @library.system_{kind}({a}, {x}, i64 {batch}, i64 {n}, {flags}, i64 {max(_GRAIN // (n * n), 1)})"
+def system_call(kind: str, a: str, x: str, sizes: tuple[int, int], flags: tuple[bool, bool, bool], grain: int) -> str:
+    """Return the call for a stack of systems. sizes: batch, n. flags: lower, turned, unit. grain: of the stack."""
+    numbers = ", ".join(f"i64 {int(x)}" for x in (*sizes, *flags, grain))
+    return f"call void @library.system_{kind}({a}, {x}, {numbers})"
 
 
 def system_definition(kind: str) -> str:
