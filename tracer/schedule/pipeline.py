@@ -18,6 +18,7 @@ from tracer.passes.cache_blocking import in_blocks
 from tracer.schedule.algorithms.cumulative_tiles import TILE
 from tracer.schedule.algorithms.library_kernels import choose_kernels
 from tracer.schedule.cpu.nontemporal_stores import LEAST, streamed_results
+from tracer.schedule.cpu.outlined_reductions import outline_reductions
 from tracer.schedule.cpu.parallelise import LEAST_WORK, share_loops
 from tracer.schedule.cpu.vectorise import map_to_cpu
 from tracer.schedule.dispatch import write_other
@@ -125,7 +126,8 @@ def schedule(
     module = planned(written_over(keep_rows_local(fuse_rows(plain.module, least_work))))
     module = split_reductions(module) if least_work else split_reductions(module, block=16, far=0)
     module = streamed_results(map_to_cpu(module), LEAST if least_work else _SMALL_TILE)
-    module = choose_kernels(share_loops(expand_math(key_extremes(module)), least_work), tiles=tiles)
+    module = share_loops(expand_math(key_extremes(module)), least_work)
+    module = outline_reductions(choose_kernels(module, tiles=tiles))
     return replace(plain, module=module)
 
 

@@ -185,7 +185,10 @@ class Carry:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """Counted loop: for index in range(start, stop, step): body. `results` receive the final carries."""
+    """Counted loop: for index in range(start, stop, step): body. `results` receive the final carries.
+
+    outlined: whether a CPU runs a VECTOR loop as a call of a function that programs share. It only reduces memory.
+    """
 
     index: Register
     start: Operand
@@ -196,6 +199,7 @@ class For:
     lanes: int = 1  # of a VECTOR loop; then start is 0 and step is 1
     carries: tuple[Carry, ...] = ()
     results: tuple[Register, ...] = ()
+    outlined: bool = False
 
 
 @dataclass(frozen=True, slots=True)

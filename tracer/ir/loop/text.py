@@ -234,7 +234,7 @@ class Printer:
         if s.step != 1:
             text += f" step {s.step}"
         if s.kind is loop.LoopKind.VECTOR:
-            text += f" vector({s.lanes})"
+            text += f" vector({s.lanes}){' outlined' * s.outlined}"
         elif s.kind is not loop.LoopKind.SERIAL:
             text += f" {s.kind.value}"
         carries = self._carries(s.carries)

@@ -11,7 +11,7 @@ from tracer.codegen.llvm.emit.lane_scan import prefix
 from tracer.codegen.llvm.emit.nontemporal_copy import fence
 from tracer.codegen.llvm.emit.runtime_helpers import DECLARATIONS, HELPERS, helper_text
 from tracer.codegen.llvm.emit.serial_loops import if_, serial, while_
-from tracer.codegen.llvm.emit.shared_reductions import total
+from tracer.codegen.llvm.emit.shared_reductions import outlined_reduction
 from tracer.codegen.llvm.emit.types import ELEMENT
 from tracer.codegen.llvm.emit.vector_loop import vector_loop
 from tracer.codegen.llvm.emit.writer import Writer
@@ -235,8 +235,7 @@ def _for(f: Frame, s: For) -> None:
         case LoopKind.SERIAL | LoopKind.PARALLEL:  # iterations of a parallel loop may run in order, too
             serial(f, s)
         case LoopKind.VECTOR:
-            if not total(f, s):
-                vector_loop(f, s)
+            (outlined_reduction if s.outlined else vector_loop)(f, s)
         case LoopKind.BLOCK | LoopKind.THREAD:
             f.fail(f"a {s.kind.value} loop is for GPUs")
         case _:

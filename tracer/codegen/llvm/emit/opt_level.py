@@ -8,37 +8,37 @@ from __future__ import annotations
 
 from typing import Final
 
-from tracer.codegen.llvm.emit.shared_reductions import LONG, reduced_loads
 from tracer.ir.loop import Block, Compute, Constant, Copy, For, Invoke, Leave, Library, Load, LoopKind, Module, Store
 from tracer.ir.loop.walk import statements_of
 
 USUAL: Final = 2
+_LONG: Final = 1 << 12  # iterations that take longer than a level is worth
 
 
 def level(module: Module) -> int:
     """The level for a module, see above. Short work is not worth losing nanoseconds."""
     bodies = [function.body for function in module.functions]
-    if not all(_hands_on(body, is_within=False) for body in bodies):
+    if not all(_hands_on(body) for body in bodies):
         return USUAL
     statements = [s for body in bodies for s in statements_of(body)]
-    works = any(isinstance(s, Library) or (isinstance(s, For) and _rounds(s) >= LONG) for s in statements)
+    works = any(isinstance(s, Library) or (isinstance(s, For) and _iterations(s) >= _LONG) for s in statements)
     return 0 if works else USUAL
 
 
-def _rounds(s: For) -> int:
+def _iterations(s: For) -> int:
     return int(s.stop.value) if isinstance(s.stop, Constant) else 0
 
 
-def _hands_on(block: Block, *, is_within: bool) -> bool:
+def _hands_on(block: Block) -> bool:
     """Whether the block's work is done by others, in its loops, too."""
     for s in block.statements:
         match s:
-            case For(kind=LoopKind.VECTOR):
-                if reduced_loads(s, is_within=is_within) is None:
+            case For(kind=LoopKind.VECTOR, outlined=outlined):
+                if not outlined:
                     return False
             case For():
                 inner = any(isinstance(x, For) for x in s.body.statements)
-                if not inner or not _hands_on(s.body, is_within=True):
+                if not inner or not _hands_on(s.body):
                     return False
             case Library() | Copy() | Leave() | Invoke() | Compute() | Load() | Store():
                 pass

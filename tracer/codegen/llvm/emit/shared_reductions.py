@@ -21,7 +21,7 @@ from tracer.codegen.llvm.emit.vector_loop import vector_loop
 from tracer.codegen.llvm.emit.writer import Writer
 from tracer.codegen.llvm.toolchain.outlined_functions import definition
 from tracer.codegen.llvm.toolchain.target import converts_half, permutes_singles, preferred_bits, splits_floats
-from tracer.ir.dtypes import F32, F64, I32, I64, U32, U64, DType, short_name
+from tracer.ir.dtypes import F32, F64, I64, DType, short_name
 from tracer.ir.loop import (
     Address,
     Block,
@@ -38,19 +38,12 @@ from tracer.ir.loop import (
     index_constant,
 )  # fmt: skip
 from tracer.ir.loop.build import constant
+from tracer.ir.loop.memory_reductions import DTYPES, OPS, STRETCHES, VECTORS, distance, is_keyed, reduced_loads
 from tracer.ir.reductions import identity
 from tracer.ir.scalar import ScalarOp
 
-OPS: Final = (ScalarOp.ADD, ScalarOp.MUL, ScalarOp.MAX, ScalarOp.MIN, ScalarOp.AND, ScalarOp.OR)
-DTYPES: Final = (F32, F64, I32, I64, U32, U64)
 _ON_FLOATS: Final = OPS[:4]
-_KEY: Final = (
-    ScalarOp.BITCAST, ScalarOp.SHR_ARITHMETIC, ScalarOp.AND, ScalarOp.XOR, ScalarOp.BITCAST, ScalarOp.SUB,
-)  # fmt: skip
 _VECTOR_BYTES: Final = 64
-LONG: Final = 1 << 12  # elements from which on a loop within another calls, and an array is read once
-
-_TIMES: Final = (1, 2, 4)  # stretches of memory that are read side by side
 
 Kind = tuple[ScalarOp, DType, int, int]
 
@@ -58,27 +51,26 @@ KINDS: Final[Mapping[str, Kind]] = {
     f"tracer_total_{op.name.lower()}_{short_name(dtype)}_{n}{f'_{times}' * (times > 1)}": (op, dtype, n, times)
     for dtype in DTYPES
     for op in (_ON_FLOATS if dtype in (F32, F64) else OPS)
-    for n in (vectors * _VECTOR_BYTES // dtype.itemsize for vectors in (1, 2, 4))
-    for times in _TIMES
+    for n in (vectors * _VECTOR_BYTES // dtype.itemsize for vectors in VECTORS)
+    for times in STRETCHES
 }
 """By the names of the functions: the operation, the dtype, the lanes, the stretches."""
 _NAMES: Final = {kind: name for name, kind in KINDS.items()}
 
 
-def total(f: Frame, s: For) -> bool:
-    """Write a vector loop as a call, or as one for each carry, if all it does is to reduce memory."""
-    loads = None if f.lanes else reduced_loads(s, is_within=len(f.scopes) > 1)
-    if loads is None:
-        return False
-    apart = _apart(s, loads)
-    groups = [[*range(len(loads))]] if apart is not None else [[n] for n in range(len(loads))]
-    if _is_keyed(s):
+def outlined_reduction(f: Frame, s: For) -> None:
+    """Write a vector loop that only reduces memory as a call, or as one for each carry."""
+    loads = reduced_loads(s)
+    if loads is None or f.lanes:
+        f.fail("an outlined loop that does not only reduce memory")
+    if is_keyed(s):
         _call_common(f, s, loads[0])
-        groups = []
-    for group in groups:
-        _call(f, s, group, loads[group[0]], apart)
+    else:
+        apart = distance(s, loads)
+        groups = [[*range(len(loads))]] if apart is not None else [[n] for n in range(len(loads))]
+        for group in groups:
+            _call(f, s, group, loads[group[0]], apart)
     f.height = max(f.height, 1)
-    return True
 
 
 def _call(f: Frame, s: For, group: Sequence[int], load: Load, apart: int | None) -> None:
@@ -102,68 +94,6 @@ def _call(f: Frame, s: For, group: Sequence[int], load: Load, apart: int | None)
 
 def _result(element: str, times: int) -> str:
     return element if times == 1 else f"{{ {', '.join([element] * times)} }}"
-
-
-def _apart(s: For, loads: Sequence[Load]) -> int | None:
-    """How far apart the stretches of memory of the carries are, if they are evenly so, and reduced alike."""
-    first, times = loads[0], len(loads)
-    alike = len({(c.combine, c.initial) for c in s.carries}) == 1
-    along = all(
-        load.buffer is first.buffer and dict(load.address.terms) == dict(first.address.terms) for load in loads
-    )  # fmt: skip
-    places = [load.address.constant - first.address.constant for load in loads]
-    even = times > 1 and times in _TIMES and places == [n * places[1] for n in range(times)]
-    return places[1] if alike and along and even else None
-
-
-def reduced_loads(s: For, *, is_within: bool) -> list[Load] | None:
-    """What each carry of a vector loop reduces, if that is all it does, and calls cost no time; else None.
-
-    is_within: whether it stands in another loop.
-    """
-    formed = _is_keyed(s)
-    if not (s.carries and isinstance(s.stop, Constant) and (formed or len(s.body.statements) == 2 * len(s.carries))):
-        return None
-    count = int(s.stop.value)
-    if count < LONG if is_within else count >= LONG and len(s.carries) > 1:
-        return None
-    loads = [_reduced(s, carry, n) for n, carry in enumerate(s.carries)]
-    found = [load for load in loads if load is not None]
-    return found if len(found) == len(loads) else None
-
-
-def _reduced(s: For, carry: Carry, number: int) -> Load | None:
-    """The load whose elements a carry joins, one after another, and nothing else."""
-    made = {x.result: x for x in s.body.statements if isinstance(x, Load | Compute)}
-    joined = made.get(y) if isinstance(y := s.body.yields[number], Register) else None
-    if not isinstance(joined, Compute) or joined.op is not carry.combine or len(joined.operands) != 2:
-        return None
-    before, element = joined.operands
-    is_keyed = _is_keyed(s)
-    load = s.body.statements[0] if is_keyed else made.get(element) if isinstance(element, Register) else None
-    if before is not carry.register or not isinstance(load, Load) or load.mask is not None:
-        return None
-    dtype, steps = carry.register.dtype, [c for r, c in load.address.terms if r is s.index]
-    known = (joined.op, dtype, s.lanes, 1) in _NAMES and (dtype == load.buffer.dtype or is_keyed)
-    return load if known and steps == [1] and carry.identity == constant(identity(joined.op, dtype), dtype) else None
-
-
-def _is_keyed(s: For) -> bool:
-    """Whether all that a loop does is to read floats, form their keys (see `schedule.extremes`), and join them."""
-    if len(s.carries) != 1 or not s.body.statements or not isinstance(s.body.statements[0], Load):
-        return False
-    load, *forming, joined = s.body.statements
-    assert isinstance(load, Load)
-    if load.buffer.dtype not in (F32, F64) or tuple(x.op for x in forming if isinstance(x, Compute)) != _KEY:
-        return False
-    known = {load.result}
-    for x in forming:
-        registers = {o for o in x.operands if isinstance(o, Register)} if isinstance(x, Compute) else set()
-        if not isinstance(x, Compute) or not registers or not registers <= known:
-            return False
-        known.add(x.result)
-    last = forming[-1]
-    return isinstance(joined, Compute) and isinstance(last, Compute) and joined.operands[-1] is last.result
 
 
 def _call_common(f: Frame, s: For, load: Load) -> None:
