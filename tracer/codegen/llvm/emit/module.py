@@ -20,44 +20,11 @@ from tracer.codegen.llvm.toolchain import outlined_functions
 from tracer.codegen.llvm.toolchain.abi import MAIN_SYMBOL, Status
 from tracer.codegen.llvm.toolchain.target import converts_half, permutes_singles, preferred_bits, splits_floats
 from tracer.errors import InternalError
-from tracer.ir.loop import (
-    Address,
-    Alloc,
-    Barrier,
-    Block,
-    Buffer,
-    Callback,
-    Compute,
-    Copy,
-    Fault,
-    For,
-    If,
-    Invoke,
-    Leave,
-    Library,
-    Load,
-    LoopKind,
-    Module,
-    Prefix,
-    Register,
-    Shuffle,
-    Space,
-    StackLength,
-    StackPop,
-    StackPush,
-    StackRead,
-    StackReset,
-    StackWrite,
-    Statement,
-    Store,
-    Transpose,
-    Update,
-    While,
-)  # fmt: skip
+from tracer.ir import loop
 from tracer.ir.loop.walk import statements_of
 
 
-def emit_module(module: Module, *, vector_bits: int | None = None) -> str:
+def emit_module(module: loop.Module, *, vector_bits: int | None = None) -> str:
     """The module as LLVM text, which exports `tracer_main`; equal modules give equal text.
 
     vector_bits: write for machines with vectors this wide; None: for this one. Results do not depend on it, but
@@ -127,14 +94,14 @@ def _function(f: Frame, *, is_main: bool) -> str:
 
 def _main_header(f: Frame) -> str:
     for i, parameter in enumerate(f.function.parameters):
-        if not isinstance(parameter, Buffer):
+        if not isinstance(parameter, loop.Buffer):
             f.fail("the entry takes a register")
         f.slots[parameter] = i
     plain = " noinline optnone" * _mostly_calls(f.function.body)
     return f"define i32 @{MAIN_SYMBOL}(ptr %buffers, ptr {CONTEXT}){plain} #0 {{"
 
 
-def _mostly_calls(body: Block) -> bool:
+def _mostly_calls(body: loop.Block) -> bool:
     """Whether a function that is long, or shares work, runs others one after another, and does little itself.
 
     LLVM takes time in more than proportion to its length over what is of no use there: 0.5 s for 3,600 calls, and 0.3 s
@@ -142,11 +109,11 @@ def _mostly_calls(body: Block) -> bool:
     take no more than 200 ns, of which it would cost 10.
     """
     statements = list(statements_of(body))
-    invoked = [s for s in statements if isinstance(s, Invoke)]
+    invoked = [s for s in statements if isinstance(s, loop.Invoke)]
     if len(body.statements) < _LONG and all(s.share is None for s in invoked):
         return False
     calls = len(invoked)
-    return 4 * calls >= len(statements) and not any(isinstance(s, For | While) for s in statements)
+    return 4 * calls >= len(statements) and not any(isinstance(s, loop.For | loop.While) for s in statements)
 
 
 _LONG = 256  # statements
@@ -156,11 +123,11 @@ def _nest_header(f: Frame) -> str:
     parameters = []
     for parameter in f.function.parameters:
         name = f.w.name()
-        if isinstance(parameter, Register):
+        if isinstance(parameter, loop.Register):
             parameters.append(f"{ELEMENT[parameter.dtype]} {name}")
             f.define(parameter, name)
         else:
-            if parameter.space is not Space.ARGUMENT:
+            if parameter.space is not loop.Space.ARGUMENT:
                 f.fail(f"parameter '{parameter.name}' is a {parameter.space.value} buffer")
             alignment = max(parameter.alignment, parameter.dtype.itemsize)
             parameters.append(f"ptr noalias align {alignment} {name}")
@@ -169,7 +136,7 @@ def _nest_header(f: Frame) -> str:
     return f"define internal void {effects.function_name(f.function.name)}({', '.join(parameters)}) #0 {{"
 
 
-def run_block(f: Frame, block: Block) -> None:
+def run_block(f: Frame, block: loop.Block) -> None:
     """Write a block's statements."""
     for statement in block.statements:
         if f.lanes:
@@ -178,86 +145,89 @@ def run_block(f: Frame, block: Block) -> None:
             _statement(f, statement)
 
 
-def _statement(f: Frame, s: Statement) -> None:
+def _statement(f: Frame, s: loop.Statement) -> None:
     match s:
-        case Compute():
+        case loop.Compute():
             compute(f, s)
-        case Load():
+        case loop.Load():
             scalar_memory.load(f, s)
-        case Store():
+        case loop.Store():
             scalar_memory.store(f, s)
-        case Invoke():
+        case loop.Invoke():
             effects.invoke(f, s)
-        case Update():
+        case loop.Update():
             scalar_memory.update(f, s)
-        case For():
+        case loop.For():
             _for(f, s)
-        case While():
+        case loop.While():
             while_(f, s)
-        case If():
+        case loop.If():
             if_(f, s)
-        case Alloc():
+        case loop.Alloc():
             f.allocate(s.buffer)
-        case Copy():
+        case loop.Copy():
             effects.copy(f, s)
-        case Transpose():
+        case loop.Transpose():
             transposes.transpose(f, s)
-        case Fault():
+        case loop.Fault():
             effects.fault(f, s)
-        case Leave():
+        case loop.Leave():
             effects.leave(f, s)
-        case Library():
+        case loop.Library():
             effects.library(f, s)
-        case Callback():
+        case loop.Callback():
             effects.callback(f, s)
-        case StackPush():
+        case loop.StackPush():
             effects.stack_push(f, s)
-        case StackPop():
+        case loop.StackPop():
             effects.stack_pop(f, s)
-        case StackRead():
+        case loop.StackRead():
             effects.stack_read(f, s)
-        case StackWrite():
+        case loop.StackWrite():
             effects.stack_write(f, s)
-        case StackLength():
+        case loop.StackLength():
             effects.stack_length(f, s)
-        case StackReset():
+        case loop.StackReset():
             effects.stack_reset(f, s)
-        case Prefix():
+        case loop.Prefix():
             f.fail("Prefix outside a vector loop")
-        case Barrier() | Shuffle():
+        case loop.Barrier() | loop.Shuffle():
             f.fail(f"{type(s).__name__} is for GPUs")
         case _:
             assert_never(s)
 
 
-def _for(f: Frame, s: For) -> None:
+def _for(f: Frame, s: loop.For) -> None:
     match s.kind:
-        case LoopKind.SERIAL | LoopKind.PARALLEL:  # iterations of a parallel loop may run in order, too
+        case loop.LoopKind.SERIAL | loop.LoopKind.PARALLEL:  # iterations of a parallel loop may run in order, too
             serial(f, s)
-        case LoopKind.VECTOR:
+        case loop.LoopKind.VECTOR:
             (outlined_reduction if s.outlined else vector_loop)(f, s)
-        case LoopKind.BLOCK | LoopKind.THREAD:
+        case loop.LoopKind.BLOCK | loop.LoopKind.THREAD:
             f.fail(f"a {s.kind.value} loop is for GPUs")
         case _:
             assert_never(s.kind)
 
 
-def _varies(f: Frame, address: Address) -> bool:
+def _varies(f: Frame, address: loop.Address) -> bool:
     return any(register in f.varying for register, _ in address.terms)
 
 
-def _statement_in_lanes(f: Frame, s: Statement) -> None:
+def _statement_in_lanes(f: Frame, s: loop.Statement) -> None:
     """A statement of a vector loop: what does not vary by lane is written as anywhere else."""
     match s:
-        case Load() if s.result in f.varying:
+        case loop.Load() if s.result in f.varying:
             vector_memory.load(f, s)
-        case Store() if s.value in f.varying or s.mask in f.varying or _varies(f, s.address):
+        case loop.Store() if s.value in f.varying or s.mask in f.varying or _varies(f, s.address):
             vector_memory.store(f, s)
-        case Update():
+        case loop.Update():
             vector_memory.update(f, s)
-        case Prefix():
+        case loop.Prefix():
             prefix(f, s)
-        case Compute() | Load() | Store() | For() | While() | If() | Alloc() | Fault() | Leave():
+        case (
+            loop.Compute() | loop.Load() | loop.Store() | loop.For() | loop.While() | loop.If()
+            | loop.Alloc() | loop.Fault() | loop.Leave()
+        ):  # fmt: skip
             _statement(f, s)
         case _:
             f.fail(f"{type(s).__name__} inside a vector loop")

@@ -21,22 +21,8 @@ from tracer.codegen.llvm.emit.vector_loop import vector_loop
 from tracer.codegen.llvm.emit.writer import Writer
 from tracer.codegen.llvm.toolchain.outlined_functions import definition
 from tracer.codegen.llvm.toolchain.target import converts_half, permutes_singles, preferred_bits, splits_floats
+from tracer.ir import loop
 from tracer.ir.dtypes import F32, F64, I64, DType, short_name
-from tracer.ir.loop import (
-    Address,
-    Block,
-    Buffer,
-    Carry,
-    Compute,
-    Constant,
-    For,
-    Function,
-    Load,
-    LoopKind,
-    Register,
-    Space,
-    index_constant,
-)  # fmt: skip
 from tracer.ir.loop.build import constant
 from tracer.ir.loop.memory_reductions import DTYPES, OPS, STRETCHES, VECTORS, distance, is_keyed, reduced_loads
 from tracer.ir.reductions import identity
@@ -58,7 +44,7 @@ KINDS: Final[Mapping[str, Kind]] = {
 _NAMES: Final = {kind: name for name, kind in KINDS.items()}
 
 
-def outlined_reduction(f: Frame, s: For) -> None:
+def outlined_reduction(f: Frame, s: loop.For) -> None:
     """Write a vector loop that only reduces memory as a call, or as one for each carry."""
     loads = reduced_loads(s)
     if loads is None or f.lanes:
@@ -73,13 +59,13 @@ def outlined_reduction(f: Frame, s: For) -> None:
     f.height = max(f.height, 1)
 
 
-def _call(f: Frame, s: For, group: Sequence[int], load: Load, apart: int | None) -> None:
+def _call(f: Frame, s: loop.For, group: Sequence[int], load: loop.Load, apart: int | None) -> None:
     """One call for some carries, whose stretches of memory begin where that of the first one does, so far apart."""
     carry, dtype, times = s.carries[group[0]], load.buffer.dtype, len(group)
-    assert isinstance(s.stop, Constant)
+    assert isinstance(s.stop, loop.Constant)
     assert isinstance(carry.combine, ScalarOp)
     name, element = _NAMES[carry.combine, dtype, s.lanes, times], ELEMENT[dtype]
-    start = Address(load.address.constant, tuple(t for t in load.address.terms if t[0] is not s.index))
+    start = loop.Address(load.address.constant, tuple(t for t in load.address.terms if t[0] is not s.index))
     memory, initial = f.pointer(load.buffer, start), f.operand(carry.initial)
     given = f"ptr {memory}, i64 {int(s.stop.value)}, {element} {initial}"
     taken = f"ptr, i64, {element}"
@@ -96,29 +82,30 @@ def _result(element: str, times: int) -> str:
     return element if times == 1 else f"{{ {', '.join([element] * times)} }}"
 
 
-def _call_common(f: Frame, s: For, load: Load) -> None:
+def _call_common(f: Frame, s: loop.For, load: loop.Load) -> None:
     """A call of the loop as a function of where its elements begin, of their count and of what is joined at last."""
     carry, dtype = s.carries[0], s.carries[0].register.dtype
-    memory = Buffer("memory", load.buffer.dtype, 1, Space.ARGUMENT)
-    count, initial, result = Register(I64, "count"), Register(dtype, "initial"), Register(dtype, "result")
-    first = Load(load.result, memory, Address(0, ((s.index, 1),)))
-    body = Block((first, *s.body.statements[1:]), s.body.yields)
-    loop = replace(s, stop=count, body=body, carries=(replace(carry, initial=initial),), results=(result,))
+    memory = loop.Buffer("memory", load.buffer.dtype, 1, loop.Space.ARGUMENT)
+    count = loop.Register(I64, "count")
+    initial, result = (loop.Register(dtype, name) for name in ("initial", "result"))
+    first = loop.Load(load.result, memory, loop.Address(0, ((s.index, 1),)))
+    body = loop.Block((first, *s.body.statements[1:]), s.body.yields)
+    whole = replace(s, stop=count, body=body, carries=(replace(carry, initial=initial),), results=(result,))
     writer = f.w.alike()
-    g = Frame(Function("total", (memory, count, initial), Block((loop,))), writer, _run)
+    g = Frame(loop.Function("total", (memory, count, initial), loop.Block((whole,))), writer, _run)
     g.buffers[memory] = "%memory"
     g.define(count, "%count")
     g.define(initial, "%initial")
-    vector_loop(g, loop)
+    vector_loop(g, whole)
     element = ELEMENT[dtype]
     lines = [*g.entry, *writer.lines, f"  ret {element} {g.operand(result)}"]
     name, text = definition(
         "tracer_total_", element, f"ptr noalias %memory, i64 %count, {element} %initial", lines
     )  # fmt: skip
     f.common[name] = text
-    start = Address(load.address.constant, tuple(t for t in load.address.terms if t[0] is not s.index))
+    start = loop.Address(load.address.constant, tuple(t for t in load.address.terms if t[0] is not s.index))
     at, given = f.pointer(load.buffer, start), f.operand(carry.initial)
-    assert isinstance(s.stop, Constant)
+    assert isinstance(s.stop, loop.Constant)
     f.define(
         s.results[0], f.w.let(f"call {element} @{name}(ptr {at}, i64 {int(s.stop.value)}, {element} {given})")
     )  # fmt: skip
@@ -127,25 +114,25 @@ def _call_common(f: Frame, s: For, load: Load) -> None:
 def total_text(name: str) -> str:
     """The module of one function."""
     op, dtype, n, times = KINDS[name]
-    memory, index = Buffer("memory", dtype, 1, Space.ARGUMENT), Register(I64, "i")
-    count, initial, apart = Register(I64, "count"), Register(dtype, "initial"), Register(I64, "apart")
+    memory, index = loop.Buffer("memory", dtype, 1, loop.Space.ARGUMENT), loop.Register(I64, "i")
+    count, initial, apart = loop.Register(I64, "count"), loop.Register(dtype, "initial"), loop.Register(I64, "apart")
     before, elements, after, results = (
-        [Register(dtype, r) for _ in range(times)] for r in ("before", "element", "after", "result")
+        [loop.Register(dtype, r) for _ in range(times)] for r in ("before", "element", "after", "result")
     )
-    places = [Address(0, ((index, 1), *([(apart, number)] if number else []))) for number in range(times)]
-    loads = [Load(element, memory, place) for element, place in zip(elements, places, strict=True)]
-    joins = [Compute(new, op, (old, x)) for new, old, x in zip(after, before, elements, strict=True)]
-    carries = tuple(Carry(old, initial, op, constant(identity(op, dtype), dtype)) for old in before)
-    body = Block((*loads, *joins), tuple(after))
-    loop = For(index, index_constant(0), count, body, LoopKind.VECTOR, 1, n, carries, tuple(results))
+    places = [loop.Address(0, ((index, 1), *([(apart, number)] if number else []))) for number in range(times)]
+    loads = [loop.Load(element, memory, place) for element, place in zip(elements, places, strict=True)]
+    joins = [loop.Compute(new, op, (old, x)) for new, old, x in zip(after, before, elements, strict=True)]
+    carries = tuple(loop.Carry(old, initial, op, constant(identity(op, dtype), dtype)) for old in before)
+    body = loop.Block((*loads, *joins), tuple(after))
+    whole = loop.For(index, loop.index_constant(0), count, body, loop.LoopKind.VECTOR, 1, n, carries, tuple(results))
     writer = Writer(
         {}, half_native=converts_half(), splits_floats=splits_floats(), permutes_singles=permutes_singles()
     )  # fmt: skip
-    f = Frame(Function(name, (memory, count, initial, apart), Block((loop,))), writer, _run)
+    f = Frame(loop.Function(name, (memory, count, initial, apart), loop.Block((whole,))), writer, _run)
     f.buffers[memory] = "%memory"
     for register in (count, initial, apart):
         f.define(register, f"%{register.name}")
-    vector_loop(f, loop)
+    vector_loop(f, whole)
     element, kind = ELEMENT[dtype], _result(ELEMENT[dtype], times)
     found = f.operand(results[0])
     if times > 1:
@@ -161,9 +148,9 @@ def total_text(name: str) -> str:
     ])  # fmt: skip
 
 
-def _run(f: Frame, block: Block) -> None:
+def _run(f: Frame, block: loop.Block) -> None:
     for s in block.statements:
-        if isinstance(s, Load):
+        if isinstance(s, loop.Load):
             vector_memory.load(f, s)
-        elif isinstance(s, Compute):
+        elif isinstance(s, loop.Compute):
             compute(f, s)
