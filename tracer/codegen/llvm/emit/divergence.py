@@ -1,4 +1,4 @@
-"""Which registers of a vector loop hold one value a lane, and which are the same in all lanes."""
+"""Registers of a vector loop: those with one value per lane, and lane-invariant ones."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from tracer.ir import loop
 
 
 class Variation:
-    """Marks what depends on the index of a vector loop; `index_used` says whether a value of it is needed.
+    """Registers that depend on the index of a vector loop.
 
-    What a `Prefix` hands on from round to round is the same in all lanes, and held in each of them.
+    `index_used` is whether a value of the index is needed. A `Prefix` hands a lane-invariant value from iteration to
+    iteration, held in every lane.
     """
 
     def __init__(self, s: loop.For) -> None:
@@ -75,7 +76,7 @@ class Variation:
                 return
 
     def _while(self, s: loop.While) -> None:
-        """Carries vary where what enters or what is yielded does, and all of them where lanes stop on their own."""
+        """Mark carries that vary because an initial or a yielded value does, or all of them where lanes are divergent."""
         varying = [self._any((carry.initial,)) for carry in s.carries]
         while True:
             for carry, result, by_lane in zip(s.carries, s.results, varying, strict=True):

@@ -1,4 +1,4 @@
-"""Statements that reach beyond registers and loops: faults, leaving, calls, copies, stacks, callbacks."""
+"""Statements with effects beyond registers and loops: faults, leaving, calls, copies, stacks, callbacks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tracer.ir.dtypes import BOOL
 
 
 def fault(f: Frame, s: loop.Fault) -> None:
-    """Record a fault where the predicate holds, in a block that hardly ever runs."""
+    """Record a fault where the predicate holds, in a cold block."""
     if len(s.values) > FAULT_VALUES:
         f.fail(f"a fault with {len(s.values)} values; {FAULT_VALUES} are the most")
     f.helpers["fault"] = None
@@ -38,7 +38,7 @@ def fault(f: Frame, s: loop.Fault) -> None:
 
 
 def _record_lanes(f: Frame, s: loop.Fault, mask: str | None) -> None:
-    """Hand the lanes' positions and values over as arrays."""
+    """Pass the lanes' positions and values to the recording function as arrays."""
     assert mask is not None
     w, n = f.w, f.lanes
     flags = spill_as_memory(f, "mask", BOOL, mask)
@@ -68,7 +68,7 @@ def _argument(f: Frame, argument: loop.View | loop.Operand) -> str:
 
 
 def function_name(name: str) -> str:
-    """The symbol of a function of the module."""
+    """Return the symbol of a function of the module."""
     return f'@"nest.{name}"'
 
 
@@ -89,7 +89,7 @@ def invoke(f: Frame, s: loop.Invoke) -> None:
 
 
 def _share(f: Frame, name: str, arguments: list[str], share: loop.Share) -> None:
-    """Hand parts of a function's work to the pool of threads, the arguments in an array of eight-byte slots."""
+    """Pass parts of a function's work to the thread pool, the arguments in an array of eight-byte slots."""
     given = [*arguments, f"ptr {CONTEXT}"]
     slots = f.scratch("shared", f"[{len(given)} x i64]", 8)
     for i, argument in enumerate(given):
@@ -100,12 +100,15 @@ def _share(f: Frame, name: str, arguments: list[str], share: loop.Share) -> None
 
 
 def part_name(name: str) -> str:
-    """The symbol of the function that runs a part of another."""
+    """Return the symbol of the function that runs a part of another."""
     return f'@"part.{name}"'
 
 
 def part_definition(name: str, kinds: tuple[str, ...]) -> str:
-    """The function that runs the part (begin, end) of another, its arguments (of these types) out of an array."""
+    """Return the function that runs the part (begin, end) of another, with its arguments from an array.
+
+    kinds: LLVM types of the arguments.
+    """
     lines = [f"define internal void {part_name(name)}(ptr %given, i64 %begin, i64 %end) noinline optnone #0 {{"]
     for i, kind in enumerate(kinds):
         lines.append(f"  %slot{i} = getelementptr i64, ptr %given, i64 {i}")
@@ -116,7 +119,7 @@ def part_definition(name: str, kinds: tuple[str, ...]) -> str:
 
 
 def library(f: Frame, s: loop.Library) -> None:
-    """Call a library routine."""
+    """Call a library routine by the kernel that the schedule chose."""
     routine = LIBRARY.get(s.name)
     if routine is None:
         f.fail(f"library routine '{s.name}' is unknown")
@@ -129,7 +132,7 @@ def library(f: Frame, s: loop.Library) -> None:
 
 
 def copy(f: Frame, s: loop.Copy) -> None:
-    """target[: count] = source[: count]; equal pointers are allowed by LLVM's memcpy."""
+    """Write target[: count] = source[: count]. LLVM's memcpy allows equal pointers."""
     size = s.count * s.target.buffer.dtype.itemsize
     if size:
         target, source = _view(f, s.target), _view(f, s.source)
@@ -175,7 +178,7 @@ def stack_write(f: Frame, s: loop.StackWrite) -> None:
 
 
 def stack_length(f: Frame, s: loop.StackLength) -> None:
-    """How many items a growable stack holds."""
+    """Read how many items a growable stack holds."""
     f.helpers["stack_length"] = None
     f.define(s.result, f.w.let(f"call i64 @tracer.stack_length(ptr {CONTEXT}, i64 {s.stack}, i64 {s.size})"))
 

@@ -1,4 +1,4 @@
-"""A loop program as LLVM text: its functions, statement by statement, and what they declare."""
+"""A loop program as LLVM text: its functions, statement by statement, and their declarations."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ from tracer.ir.loop.walk import statements_of
 
 
 def emit_module(module: loop.Module, *, vector_bits: int | None = None) -> str:
-    """The module as LLVM text, which exports `tracer_main`; equal modules give equal text.
+    """Return the module as LLVM text, which exports `tracer_main`. Equal modules give equal text.
 
-    vector_bits: write for machines with vectors this wide; None: for this one. Results do not depend on it, but
-    for products of matrices on machines without fused multiplication and addition.
-    Raises InternalError for what a CPU cannot run.
+    vector_bits: vector width of the machine that the text is for; None for this one. Results do not depend on it,
+    except those of matrix products on machines without fused multiply-add.
+
+    Raises InternalError for statements that a CPU cannot run.
     """
     functions = {function.name: function for function in module.functions}
     declarations, helpers, parts = dict(DECLARATIONS), dict[str, None](), dict[str, tuple[str, ...]]()
@@ -63,7 +64,7 @@ def emit_module(module: loop.Module, *, vector_bits: int | None = None) -> str:
 
 
 def _apart(definition: str, declarations: dict[str, str]) -> str:
-    """The text without its declarations, which several texts may share: they join the others."""
+    """Return a text without its declarations, which are added to `declarations`: several texts may share one."""
     kept = []
     for line in definition.splitlines():
         if line.startswith("declare "):
@@ -74,7 +75,7 @@ def _apart(definition: str, declarations: dict[str, str]) -> str:
 
 
 def _function(f: Frame, *, is_main: bool) -> str:
-    """The definition of one function."""
+    """Return the definition of one function."""
     header = _main_header(f) if is_main else _nest_header(f)
     f.run(f.function.body)
     f.w.jump("leave")
@@ -102,11 +103,11 @@ def _main_header(f: Frame) -> str:
 
 
 def _mostly_calls(body: loop.Block) -> bool:
-    """Whether a function that is long, or shares work, runs others one after another, and does little itself.
+    """Whether to compile the main function without LLVM's optimisations: it is long, or shares work, and mostly calls.
 
-    LLVM takes time in more than proportion to its length over what is of no use there: 0.5 s for 3,600 calls, and 0.3 s
-    where it is told not to; the maximum of 1e6 numbers compiles in 0.88 of the time. Short ones that share nothing may
-    take no more than 200 ns, of which it would cost 10.
+    LLVM's time grows faster than the length of the function, for no benefit. 3,600 calls take 0.5 s, and 0.3 s
+    unoptimised; the maximum of 1e6 elements compiles in 0.88 of the time. A short function that shares nothing runs in
+    200 ns or so, and would lose 10.
     """
     statements = list(statements_of(body))
     invoked = [s for s in statements if isinstance(s, loop.Invoke)]
@@ -116,7 +117,7 @@ def _mostly_calls(body: loop.Block) -> bool:
     return 4 * calls >= len(statements) and not any(isinstance(s, loop.For | loop.While) for s in statements)
 
 
-_LONG = 256  # statements
+_LONG = 256  # statements of a main function that is worth it
 
 
 def _nest_header(f: Frame) -> str:
@@ -214,7 +215,7 @@ def _varies(f: Frame, address: loop.Address) -> bool:
 
 
 def _statement_in_lanes(f: Frame, s: loop.Statement) -> None:
-    """A statement of a vector loop: what does not vary by lane is written as anywhere else."""
+    """Write a statement of a vector loop. Lane-invariant statements are written as outside of one."""
     match s:
         case loop.Load() if s.result in f.varying:
             vector_memory.load(f, s)

@@ -9,7 +9,7 @@ from tracer.codegen.llvm.toolchain.target import is_x86
 
 NAME: Final = "library.stream"
 LINE: Final = 64
-"""Bytes, at whole ones of which a store may pass the caches."""
+"""Bytes of a cache line. A store may bypass the caches if it fills whole lines."""
 _TEXT: Final = """\
 FENCE_DECLARATION
 define internal void @library.stream(ptr noalias %to, ptr noalias %from, i64 %count, i64 %size) #0 {
@@ -52,13 +52,13 @@ _FENCE: Final = "@llvm.x86.sse.sfence"
 
 
 def stream_definition() -> str:
-    """to[: count] = from[: count], of elements of `size` bytes. Other threads see the stores once the call is done."""
+    """Return the routine that copies to[: count] = from[: count]. size: bytes of an element."""
     fence = (f"declare void {_FENCE}()", f"call void {_FENCE}()") if is_x86() else ("", "")
     return _TEXT.replace("FENCE_DECLARATION", fence[0]).replace("FENCE", fence[1])
 
 
 def store_lines(f: Frame, kind: str, value: str, pointer: str, size: int) -> None:
-    """Store a vector of whole lines past the caches, if it begins at one. size: bytes of an element."""
+    """Store a vector of whole lines past the caches, if it begins at a line. size: bytes of an element."""
     w = f.w
     past, plain, done = w.label("past"), w.label("plain"), w.label("stored")
     low = w.let(f"and i64 {w.let(f'ptrtoint ptr {pointer} to i64')}, {LINE - 1}")
@@ -74,7 +74,7 @@ def store_lines(f: Frame, kind: str, value: str, pointer: str, size: int) -> Non
 
 
 def fence(f: Frame) -> None:
-    """Before the function is left: other threads see what it has stored past the caches."""
+    """Order the function's nontemporal stores before its return, so that other threads see them."""
     if f.passes_caches and is_x86():
         f.w.declarations[_FENCE] = f"declare void {_FENCE}()"
         f.w.do(f"call void {_FENCE}()")

@@ -1,7 +1,7 @@
-"""At which of its levels LLVM generates a module's code: 0 for what hands its work on to routines and shared functions.
+"""LLVM's code generation level for a module: 0 for one that only calls routines and shared functions.
 
-There is nothing to gain by another level then, but for some 10 ns a call; LLVM takes 1.5 ms in place of 8 for the sum
-of an array, 1 in place of 3 for a product of matrices.
+Another level would gain some 10 ns a call. LLVM takes 1.5 ms in place of 8 for the sum of an array, and 1 in place of 3
+for a matrix product.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _LONG: Final = 1 << 12  # iterations that take longer than a level is worth
 
 
 def level(module: loop.Module) -> int:
-    """The level for a module, see above. Short work is not worth losing nanoseconds."""
+    """Return the level for a module: 0 where its work is long and all in calls, since nanoseconds count in short work."""
     bodies = [function.body for function in module.functions]
     if not all(_hands_on(body) for body in bodies):
         return USUAL
@@ -30,7 +30,7 @@ def _iterations(s: loop.Statement) -> int:
 
 
 def _hands_on(block: loop.Block) -> bool:
-    """Whether the block's work is done by others, in its loops, too."""
+    """Whether calls do all of the block's work, in its loops too."""
     for s in block.statements:
         match s:
             case loop.For(kind=loop.LoopKind.VECTOR, outlined=outlined):

@@ -1,10 +1,10 @@
-"""Reductions of what lies in memory, by functions that programs share: a sum of an array is a call.
+"""Reductions of memory by functions that programs share: a sum of an array is a call.
 
-    float tracer_total_add_f32_64(ptr memory, i64 count, float initial)    in so many lanes
-    { float, float } tracer_total_add_f32_64_2(ptr memory, i64 count, float initial, i64 apart)    of two such stretches
+    float tracer_total_add_f32_64(ptr memory, i64 count, float initial)    in 64 lanes
+    { float, float } tracer_total_add_f32_64_2(ptr memory, i64 count, float initial, i64 apart)    of two stretches
 
-They are vector loops written as any other, so their results have the same bits; LLVM takes some 4 ms for one. What
-looks for extremes of floats by their keys is a common function (see `common`), named by its text.
+They are vector loops written as any other, so their results have the same bits; LLVM takes some 4 ms for one. A maximum
+or minimum of floats by their keys is an outlined function, named by its text (see `outlined_functions`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     for n in (vectors * _VECTOR_BYTES // dtype.itemsize for vectors in VECTORS)
     for times in STRETCHES
 }
-"""By the names of the functions: the operation, the dtype, the lanes, the stretches."""
+"""Operation, dtype, lanes and stretches of each function, by its name."""
 _NAMES: Final = {kind: name for name, kind in KINDS.items()}
 
 
@@ -60,7 +60,10 @@ def outlined_reduction(f: Frame, s: loop.For) -> None:
 
 
 def _call(f: Frame, s: loop.For, group: Sequence[int], load: loop.Load, apart: int | None) -> None:
-    """One call for some carries, whose stretches of memory begin where that of the first one does, so far apart."""
+    """Write one call for a group of carries, whose stretches of memory begin `apart` elements from each other.
+
+    load: the first carry's.
+    """
     carry, dtype, times = s.carries[group[0]], load.buffer.dtype, len(group)
     assert isinstance(s.stop, loop.Constant)
     assert isinstance(carry.combine, ScalarOp)
@@ -83,7 +86,7 @@ def _result(element: str, times: int) -> str:
 
 
 def _call_common(f: Frame, s: loop.For, load: loop.Load) -> None:
-    """A call of the loop as a function of where its elements begin, of their count and of what is joined at last."""
+    """Write a call of the loop as a function of its memory's start, its count and its initial value."""
     carry, dtype = s.carries[0], s.carries[0].register.dtype
     memory = loop.Buffer("memory", load.buffer.dtype, 1, loop.Space.ARGUMENT)
     count = loop.Register(I64, "count")
@@ -112,7 +115,7 @@ def _call_common(f: Frame, s: loop.For, load: loop.Load) -> None:
 
 
 def total_text(name: str) -> str:
-    """The module of one function."""
+    """Return the module of one function."""
     op, dtype, n, times = KINDS[name]
     memory, index = loop.Buffer("memory", dtype, 1, loop.Space.ARGUMENT), loop.Register(I64, "i")
     count, initial, apart = loop.Register(I64, "count"), loop.Register(dtype, "initial"), loop.Register(I64, "apart")
