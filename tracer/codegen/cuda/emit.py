@@ -1,8 +1,8 @@
 """A loop program as CUDA C++: a kernel for every function that loops over blocks, and the entry's steps as a plan.
 
-A kernel is one loop over blocks around one loop over threads; what stands between them is computed by all
-threads alike. The text keeps to what a checking simulator can run as well: no return, so that all threads come to
-every barrier; all lanes take part in a shuffle; no pointer is made from the address of an element.
+A kernel is one loop over blocks around one loop over threads. All threads compute the statements between them alike. A
+checking simulator can run the text as well: it has no return, so all threads come to every barrier; all lanes take part
+in a shuffle; no pointer is made from the address of an element.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from tracer.ir.loop.walk import statements_of
 
 
 def emit_cuda(module: loop.Module) -> CudaSource:
-    """The module's kernels and how its entry runs them; equal modules give equal text.
+    """Return the module's kernels and how its entry runs them. Equal modules give equal text.
 
-    Functions without a loop over blocks, and steps that need the host, become comments and `Host` steps.
-    Raises DeviceError for a grid beyond CUDA's limits, InternalError for what the schedule should not hand over.
+    Functions without a loop over blocks, and steps that need the host, become comments and `Host` steps. Raises
+    DeviceError for a grid beyond CUDA's limits, InternalError for statements that the schedule keeps from kernels.
     """
     helpers: dict[str, None] = {}
     texts: list[str] = []
@@ -48,7 +48,7 @@ def emit_cuda(module: loop.Module) -> CudaSource:
 
 
 def _grid(function: loop.Function) -> loop.For | None:
-    """The loop over blocks that makes a function a kernel."""
+    """Return the loop over blocks that makes a function a kernel, or None."""
     statements = function.body.statements
     first = statements[0] if len(statements) == 1 else None
     return first if isinstance(first, loop.For) and first.kind is loop.LoopKind.BLOCK else None
@@ -79,7 +79,7 @@ def _kernel(f: Frame) -> Kernel:
 
 
 def _extent(f: Frame, s: loop.For, most: int) -> int:
-    """How many blocks or threads."""
+    """Return the number of blocks or threads. Raises DeviceError beyond `most`."""
     counted = isinstance(s.start, loop.Constant) and isinstance(s.stop, loop.Constant) and s.step == 1
     if not counted or int(s.start.value) != 0:  # type: ignore[union-attr]  # both are constants
         f.fail(f"a {s.kind.value} loop that does not count from 0 to a constant")
@@ -96,7 +96,7 @@ def _shared(block: loop.Block) -> int:
 
 
 def _parameter(f: Frame, parameter: loop.Buffer | loop.Register) -> str:
-    """Buffers that are written overlap with no other parameter, so that all of them are restricted."""
+    """Return a parameter's declaration. Written buffers overlap no other parameter, so all of them are restricted."""
     if isinstance(parameter, loop.Register):
         return f"{type_name(parameter.dtype)} {f.name(parameter)}"
     const = "" if parameter.written else "const "
@@ -107,7 +107,7 @@ def _parameter(f: Frame, parameter: loop.Buffer | loop.Register) -> str:
 
 
 def _entry(entry: loop.Function, kernels: dict[str, Kernel]) -> tuple[tuple[Step, ...], str]:
-    """The entry's steps, and a comment that shows them."""
+    """Return the entry's steps, and a comment that shows them."""
     steps: list[Step] = []
     lines: list[str] = []
     printer = Printer(entry)
@@ -126,14 +126,14 @@ def _entry(entry: loop.Function, kernels: dict[str, Kernel]) -> tuple[tuple[Step
 
 
 def _step(s: loop.Statement, kernels: dict[str, Kernel]) -> Step | None:
-    """The step as a plan says it; None for what needs no doing."""
+    """Return a statement as a step of the plan; None for one that needs no step."""
     match s:
         case loop.Invoke(name) if name in kernels and all(isinstance(a, loop.View) for a in s.arguments):
             return s
         case loop.Copy():
             return s
         case loop.Leave():
-            return None  # the kernels that follow a fault are harmless, and the record is looked at when all is done
+            return None  # kernels after a fault are harmless, and the record is read at the end
         case loop.Invoke(name):
             return Host(f"{'scalars for ' if name in kernels else ''}{name}")
         case loop.Library(name):

@@ -1,4 +1,4 @@
-"""The statements of a kernel, each as lines of CUDA C++."""
+"""Statements of a kernel, each as lines of CUDA C++."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _load(f: Frame, s: loop.Load) -> None:
 
 
 def _for(f: Frame, s: loop.For) -> None:
-    """A loop in order. A carry is a variable, and what follows the loop reads it under its own name."""
+    """Write a serial loop. A carry is a variable, which the statements after the loop read under the result's name."""
     if s.kind is not loop.LoopKind.SERIAL or any(carry.combine is not None for carry in s.carries):
         f.fail(f"a {s.kind.value} loop, or a reduction, within a thread, which the schedule writes out")
     for carry in s.carries:
@@ -82,7 +82,7 @@ def _for(f: Frame, s: loop.For) -> None:
 
 
 def _assign(f: Frame, targets: Sequence[loop.Register], values: Sequence[loop.Operand]) -> None:
-    """All at once: a value that is the old one of another target is set aside first."""
+    """Assign values to targets in parallel: a value that is another target's old one is saved first."""
     pairs = [(t, v) for t, v in zip(targets, values, strict=True) if t is not v]
     names = [f.operand(v) for _, v in pairs]
     overwritten = {f.name(t) for t, _ in pairs}
@@ -120,7 +120,7 @@ def _shuffle(f: Frame, s: loop.Shuffle) -> None:
 
 
 def _carrier(dtype: DType) -> str:
-    """The 32-bit type that a narrow value is shuffled in; nothing for those that shuffles take."""
+    """Return the 32-bit type in which a narrow value is shuffled; "" for types that shuffles take."""
     if dtype == BOOL or dtype in SHORT_FLOATS:
         return "u32"
     return ("i32" if is_signed(dtype) else "u32") if dtype.itemsize < 4 else ""

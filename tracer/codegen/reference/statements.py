@@ -1,4 +1,4 @@
-"""Each statement of the loop IR, carried out; loops and branches are in `control`."""
+"""Execution of each statement of the loop IR; loops and branches are in `control`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WARP: Final = 32
 
 
 def run_block(f: Frame, block: loop.Block) -> list[Any]:
-    """Carry out the statements; the values that the block yields."""
+    """Run the statements and return the values that the block yields."""
     steps = f.call.steps.get(id(block))
     if steps is None:
         steps = f.call.steps[id(block)] = tuple(map(step_of, block.statements))
@@ -45,7 +45,7 @@ def run_block(f: Frame, block: loop.Block) -> list[Any]:
 
 
 def step_of(s: loop.Statement) -> Step:
-    """What carries out one statement."""
+    """Return the function that runs one statement."""
     match s:
         case loop.Compute():
             return compute_step(s)
@@ -58,7 +58,7 @@ def step_of(s: loop.Statement) -> Step:
 
 
 def run_statement(f: Frame, s: loop.Statement) -> None:
-    """Carry out one statement."""
+    """Run one statement."""
     match s:
         case loop.Compute():
             compute_step(s)(f)
@@ -156,7 +156,7 @@ def _copy(f: Frame, s: loop.Copy) -> None:
     source, target = f.index(s.source.start), f.index(s.target.start)
     read, write = f.region(s.source.buffer), f.region(s.target.buffer)
     if not isinstance(source, int) or not isinstance(target, int) or f.clock.threads is not None:
-        for k in range(s.count):  # each thread its own stretch
+        for k in range(s.count):  # each thread has its own stretch
             write.write(target + k, read.read(source + k, f.mask, f.clock), f.mask, f.clock)
         return
     spans = read.part("", source, s.count), write.part("", target, s.count)
@@ -237,7 +237,7 @@ def _invoke(f: Frame, s: loop.Invoke) -> None:
 
 
 def _callee(f: Frame, s: loop.Invoke) -> Frame:
-    """A frame of the function with its arguments, but for what is to be shared."""
+    """Return a frame of the function with its arguments, except those of `share`."""
     callee = f.call.functions[s.function]
     inner = Frame(f.call, callee, f.run_block)
     written = []
@@ -255,7 +255,7 @@ def _callee(f: Frame, s: loop.Invoke) -> Frame:
 
 
 def run_function(f: Frame) -> None:
-    """Carry out the body of a frame's function."""
+    """Run the body of a frame's function."""
     with suppress(Return):
         f.run(f.function.body)
 
@@ -276,7 +276,7 @@ def _library(f: Frame, s: loop.Library) -> None:
 
 
 def _callback(f: Frame, s: loop.Callback) -> None:
-    """Hand the buffers over as flat arrays, from each view's start to its buffer's end."""
+    """Pass the buffers as flat arrays, from each view's start to its buffer's end."""
     if not 0 <= s.slot < len(f.call.callbacks):
         raise Violation(f"callback {s.slot} of {len(f.call.callbacks)}")
     inputs = [f.view(view) for view in s.inputs]
@@ -285,7 +285,7 @@ def _callback(f: Frame, s: loop.Callback) -> None:
     made = [np.zeros(region.size - start, region.dtype) for region, start in outputs]
     try:
         f.call.callbacks[s.slot](given, made)
-    except BaseException as error:  # whatever it is, the caller of the program raises it again
+    except BaseException as error:  # the caller of the program raises it again
         f.call.error, f.call.status = error, Status.RAISED
         raise Return from None
     for (region, start), values in zip(outputs, made, strict=True):
@@ -317,7 +317,7 @@ def _all_threads(f: Frame, what: str) -> None:
 
 
 def _shuffle(f: Frame, s: loop.Shuffle) -> None:
-    """Threads are numbered with the innermost loop running fastest; 32 in a row are a warp."""
+    """Shuffle within warps: threads are numbered with the innermost loop running fastest; 32 in a row are a warp."""
     threads = f.clock.threads
     if threads is None:
         raise Violation("shuffles outside a thread loop")
@@ -334,7 +334,7 @@ def _shuffle(f: Frame, s: loop.Shuffle) -> None:
 
 
 def _prefix(f: Frame, s: loop.Prefix) -> None:
-    """Lanes that take no part leave the others' alone, and so the last one's."""
+    """Join lanes. Inactive lanes do not change active ones, nor `last`."""
     if not f.lanes:
         raise Violation("a prefix outside a vector loop")
     dtype, before = s.value.dtype, f.uniform(s.before, "what a prefix follows")

@@ -1,4 +1,4 @@
-"""Walking loop IR: the blocks, buffers and operands of a statement, whatever it is."""
+"""Traversals of loop IR: the blocks, buffers and operands of any statement."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ from tracer.ir.loop import (
 
 
 class Access(Enum):
-    """What a statement does to a buffer."""
+    """Effect of a statement on a buffer."""
 
     READ = "read"
     WRITE = "write"
     UPDATE = "update"  # read and write
-    HAND_ON = "hand on"  # Invoke and Library: what they do is said elsewhere
+    HAND_ON = "hand on"  # Invoke and Library: the callee's effect
     ALLOCATE = "allocate"
 
 
 def blocks_of(statement: Statement) -> tuple[Block, ...]:
-    """The blocks within a statement, in the order in which they are printed."""
+    """Return the blocks within a statement, in the order in which they are printed."""
     match statement:
         case For():
             return (statement.body,)
@@ -70,7 +70,7 @@ def blocks_of(statement: Statement) -> tuple[Block, ...]:
 
 
 def statements_of(block: Block) -> Iterator[Statement]:
-    """Every statement of a block and of the blocks within, outer ones first."""
+    """Yield every statement of a block and of the blocks within, outer ones first."""
     for statement in block.statements:
         yield statement
         for inner in blocks_of(statement):
@@ -102,7 +102,7 @@ def with_statements(block: Block, change: Callable[[Statement], Sequence[Stateme
 
 
 def results_of(statement: Statement) -> tuple[Register, ...]:
-    """The registers that a statement assigns for those that follow it."""
+    """Return the registers that a statement assigns for later statements."""
     match statement:
         case Compute() | Load() | Shuffle() | StackLength():
             return (statement.result,)
@@ -115,7 +115,7 @@ def results_of(statement: Statement) -> tuple[Register, ...]:
 
 
 def accesses_of(statement: Statement) -> tuple[tuple[Buffer, Address, Access], ...]:
-    """The buffers that a statement itself reads or writes, from where on, and how."""
+    """Return the buffers that a statement itself reads or writes, each with its start and the effect."""
     match statement:
         case Load():
             return ((statement.buffer, statement.address, Access.READ),)
@@ -149,7 +149,7 @@ def _access(view: View, access: Access) -> tuple[Buffer, Address, Access]:
 
 
 def operands_of(statement: Statement) -> tuple[Operand, ...]:
-    """The operands that a statement itself reads, those of addresses and inner blocks aside."""
+    """Return the operands that a statement itself reads, without those of addresses and inner blocks."""
     match statement:
         case Compute():
             return statement.operands
@@ -188,7 +188,7 @@ def _present(*operands: Operand | None) -> tuple[Operand, ...]:
 
 
 def buffers_of(function: Function) -> list[Buffer]:
-    """The parameters and every buffer that a function names, in the order of the text."""
+    """Return the parameters and every buffer that a function names, in the order of the text."""
     buffers: dict[Buffer, None] = {p: None for p in function.parameters if isinstance(p, Buffer)}
     for statement in statements_of(function.body):
         for buffer, _, _ in accesses_of(statement):
@@ -197,7 +197,7 @@ def buffers_of(function: Function) -> list[Buffer]:
 
 
 def with_buffers(block: Block, names: Mapping[Buffer, Buffer]) -> Block:
-    """The block with other buffers in the place of those that are named."""
+    """Replace the buffers of a block that are keys of `names`."""
     renamed: Block = _with_buffers(block, names) if names else block
     return renamed
 
@@ -220,7 +220,7 @@ def _with_buffers(part: Any, names: Mapping[Buffer, Buffer]) -> Any:
 
 @cache
 def _parts_of(kind: Any) -> tuple[str, ...]:
-    """The fields of a node in which buffers may stand."""
+    """Return the fields of a node that may hold buffers."""
     if not is_dataclass(kind) or kind in (Register, Constant, Address):
         return ()
     return tuple([field.name for field in fields(kind)])

@@ -20,7 +20,7 @@ from pathlib import Path
 from tracer.codegen.llvm.toolchain.native_text import routines
 
 main_thread = ctypes.c_int64()
-"""The main thread's identifier, which the text binds as `tracer_main_thread`."""
+"""Identifier of the main thread, which the text binds as `tracer_main_thread`."""
 
 
 def _note_main_thread() -> None:

@@ -1,8 +1,8 @@
-"""The memory of large results: what freed arrays leave is kept for the next ones, in LLVM text beside the entry.
+"""Memory of large results: freed arrays' memory is kept for new ones, by native routines in `ll/`.
 
 The operating system clears fresh memory page by page, which takes longer than most programs need to fill it. NumPy lets
-arrays have memory from elsewhere (NEP 49), and gives it back there when they go. All functions are called with the GIL,
-which guards the table.
+arrays have memory from elsewhere, and returns it there when they are freed (NEP 49). All functions are called with the
+GIL, which guards the table.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Final, Protocol
 from tracer.once import once
 
 LEAST: Final = 1 << 20
-"""Results of so many bytes are large; smaller ones are NumPy's, as always."""
+"""Bytes from which on results are large; smaller ones are in NumPy's memory."""
 MOST: Final = 1 << 28
-"""As many bytes are kept at most."""
-_BLOCKS: Final = 16  # that are kept at most
-_GRAIN: Final = 1 << 16  # sizes are rounded up to whole ones, so that similar arrays serve each other
-_HUGE: Final = 1 << 22  # from here on pages may be huge, as in NumPy
+"""Bytes that are kept at most."""
+_BLOCKS: Final = 16  # most blocks that are kept
+_GRAIN: Final = 1 << 16  # sizes are multiples of it, so that similar arrays reuse each other's memory
+_HUGE: Final = 1 << 22  # bytes from which on pages may be huge, as in NumPy
 
 FOLDER: Final = Path(__file__).with_name("ll")
 
@@ -52,7 +52,7 @@ def names() -> dict[str, int]:
 
 C_FUNCTIONS: Final = ("realloc", *(("madvise",) if sys.platform == "linux" else ()))
 handler_word = ctypes.c_void_p()
-"""The address of NumPy's handler, a capsule; compiled code reads it."""
+"""Address of NumPy's handler, a capsule; compiled code reads it."""
 
 
 class _Handler(ctypes.Structure):
@@ -72,14 +72,14 @@ class Loaded(Protocol):
     """Machine code in memory."""
 
     def address(self, name: str) -> int:
-        """Where a function is."""
+        """Return the address of a function."""
 
 
 def install(loaded: Loaded) -> None:
     """Make the handler of the loaded functions.
 
-    Arrays give their memory back even while Python shuts down, when modules' globals are gone: the handler and the code
-    get a reference that is never returned.
+    Arrays return their memory even while Python shuts down, when modules' globals are gone. So the handler and the code
+    get a reference that is never dropped.
     """
     names = ("new", "cleared", "resized", "free")
     handler = _Handler(b"tracer", 1, None, *(loaded.address(f"tracer_result_{name}") for name in names))
@@ -99,7 +99,7 @@ _release: list[int] = []
 
 
 def handler() -> object:
-    """NumPy's handler, once it is installed."""
+    """Return NumPy's handler, once it is installed."""
     return _capsules[0]
 
 
@@ -109,5 +109,5 @@ def _release_function() -> ctypes._FuncPointer:
 
 
 def release_kept() -> int:
-    """Give the kept memory back to the operating system; how many bytes that was."""
+    """Return the kept memory to the operating system, and its size in bytes."""
     return int(_release_function()()) if _release else 0

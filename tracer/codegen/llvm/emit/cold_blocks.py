@@ -26,7 +26,7 @@ _PREFIX: Final = "tracer_rare_"
 
 
 def inputs_of(f: Frame, block: Block) -> list[Register] | None:
-    """Return the registers that a block reads, or None where a call of it does not pay: it is short, or lanes are few."""
+    """Return the registers that a block reads, or None for a short block or few lanes, where a call does not pay."""
     if f.lanes < LANES or len(block.statements) < _LONG:
         return None
     own = {result for s in block.statements for result in results_of(s)}

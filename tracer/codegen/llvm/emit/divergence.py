@@ -76,7 +76,7 @@ class Variation:
                 return
 
     def _while(self, s: loop.While) -> None:
-        """Mark carries that vary because an initial or a yielded value does, or all of them where lanes are divergent."""
+        """Mark carries whose initial or yielded value varies, or all of them where lanes are divergent."""
         varying = [self._any((carry.initial,)) for carry in s.carries]
         while True:
             for carry, result, by_lane in zip(s.carries, s.results, varying, strict=True):

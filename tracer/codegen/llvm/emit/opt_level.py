@@ -16,7 +16,7 @@ _LONG: Final = 1 << 12  # iterations that take longer than a level is worth
 
 
 def level(module: loop.Module) -> int:
-    """Return the level for a module: 0 where its work is long and all in calls, since nanoseconds count in short work."""
+    """Return the level for a module: 0 where its work is long and all in calls."""
     bodies = [function.body for function in module.functions]
     if not all(_hands_on(body) for body in bodies):
         return USUAL

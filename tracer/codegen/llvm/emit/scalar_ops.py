@@ -322,7 +322,7 @@ SPELLINGS: Final[dict[ScalarOp, Spelling]] = {
     ScalarOp.GE: _comparison("sge", "uge", "oge"),
     ScalarOp.SELECT: _select,
 }
-"""CONVERT, BITCAST, NEXTAFTER and LOOKUP look at more than one spelling of their operands: see `compute`."""
+"""Without CONVERT, BITCAST, NEXTAFTER and LOOKUP, which need more than their operands' names: see `compute`."""
 
 
 def spell(w: Writer, op: ScalarOp, dtype: DType, lanes: int, *values: str) -> str:

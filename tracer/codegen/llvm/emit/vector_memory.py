@@ -146,7 +146,7 @@ def _load_strided(f: Frame, a: Access) -> str:
 
 
 def _load_strided_part(f: Frame, a: Access, live: int) -> str:
-    """Return elements a stride apart for the first `live` lanes; the last vector is cut at the last of their elements."""
+    """Return elements a stride apart for the first `live` lanes, from vectors that end at the last of them."""
     n, stride, kind = f.lanes, a.stride, vector(MEMORY[a.buffer.dtype], f.lanes)
     count = (live - 1) * stride + 1
     value = "zeroinitializer"
@@ -213,7 +213,7 @@ def store(f: Frame, s: Store) -> None:
 
 
 def _store(f: Frame, a: Access, value: str, *, past: bool = False) -> None:
-    """Store the lanes. A single lane is a plain store: LLVM 22 stores four bytes of an i32 narrowed to i16 if masked."""
+    """Store the lanes. A single lane is a plain store: LLVM 22 stores four bytes of a masked i32 narrowed to i16."""
     element = MEMORY[a.buffer.dtype]
     if a.buffer.dtype == BOOL:
         value = f.w.let(f"zext {vector('i1', f.lanes)} {value} to {vector('i8', f.lanes)}")

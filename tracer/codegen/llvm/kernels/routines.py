@@ -1,8 +1,8 @@
 """Library routines: how each is called from LLVM text, and where its symbols come from.
 
-A routine is one record. Its `definition` is the text of an internal function that adapts loop IR's arguments to the
-library's C interface; `spell` writes the calls of one statement; `symbols` are the external names that it binds,
-each resolved lazily, by name, so that object code can be kept on disk.
+A routine is one record. `texts` are internal functions that adapt loop IR's arguments to the library's C interface;
+`spell` writes the calls of one statement; `symbols` are the external names that it binds, each resolved lazily, by
+name, so that object code can be kept on disk.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Routine:
 
 
 def _size(argument: loop.View | loop.Operand, routine: str) -> int:
-    """A dimension: a constant that fits C's int."""
+    """Return a dimension: a constant that fits C's int. Raises InternalError for any other."""
     if not isinstance(argument, loop.Constant):
         raise InternalError(f"llvm: {routine} takes constant dimensions")
     value = int(argument.value)
@@ -84,10 +84,10 @@ def _size(argument: loop.View | loop.Operand, routine: str) -> int:
 
 
 def _gemm_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
-    """out[m, n] = op(a)[m, k] @ op(b)[k, n], `batch` times, all row-major.
+    """Write out[m, n] = op(a)[m, k] @ op(b)[k, n], `batch` times, all row-major.
 
-    Arguments: views a, b, out; constants batch, m, n, k, transpose_a, transpose_b (0 or 1; then a is stored [k, m],
-    b is stored [n, k]), stride_a, stride_b (elements of the routine's dtype from one product's operand to the next).
+    Arguments: views a, b, out; constants batch, m, n, k, transpose_a, transpose_b (0 or 1; then a is stored [k, m], b
+    is stored [n, k]), stride_a, stride_b (elements of the routine's dtype from one product's operand to the next).
     """
     sizes = [_size(x, routine.name) for x in s.arguments[3:7]]
     return gemm_calls(routine.name.removeprefix("gemm_"), s.kernel, sizes, spelled)
@@ -106,7 +106,7 @@ def _gemm(kind: str) -> Routine:
 
 
 def _short_gemm() -> Routine:
-    """The same with operands of bf16 and a result of f32, by our kernels alone; transpose_a is 0."""
+    """Return the product of operands of bf16 with a result of f32, only by our kernels; transpose_a is 0."""
     declarations = (product_declarations(SHORT_KIND),)
     texts: dict[str, tuple[str, ...]] = {
         f"tracer_product_{way}_{SHORT_KIND}": declarations for way in ("alone", "shared")
@@ -118,13 +118,13 @@ def _short_gemm() -> Routine:
 
 
 def _lapack_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
-    """One call for all matrices; the arguments are listed in `lapack`."""
+    """Write one call for all matrices; the arguments are listed in `lapack`."""
     batch, *_ = [_size(x, routine.name) for x in s.arguments if not isinstance(x, loop.View)]
     return [f"call void @library.{s.kernel.name or 'alone'}.{routine.name}({', '.join(spelled)})"] if batch else []
 
 
 def _systems_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
-    """One call for all systems."""
+    """Write one call for all systems."""
     batch, n, others = (_size(x, routine.name) for x in s.arguments[2:5])
     if not (batch and others):
         return []
@@ -134,7 +134,7 @@ def _systems_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) ->
     if s.kernel.name == "blocked":
         return [systems_call(kind, spelled, batch, split)]
     left, lower, form, unit = (_size(x, routine.name) for x in s.arguments[5:])
-    turned = bool(form) == bool(left)  # a side on the right is turned
+    turned = bool(form) == bool(left)  # a system from the right is its transpose from the left
     a, x = spelled[:2]
     return [system_call(kind, a, x, (batch, n), (bool(lower), turned, bool(unit)), split.at_once)]
 
@@ -153,9 +153,9 @@ def _lapack(routine: str, kind: str) -> Routine:
 
 
 def _lu_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
-    """One call for all matrices.
+    """Write one call for all matrices.
 
-    Arguments: views a, pivots and work, as `row_factors` says, stacks of the first two; constants batch, m, n.
+    Arguments: views a, pivots and work, as in `linalg.lu`, stacks of the first two; constants batch, m, n.
     """
     return [f"call void @library.{routine.name}({', '.join(spelled)})"]
 
@@ -171,7 +171,7 @@ _ROWS: Final = {"sort": SORT_ROWS, "argsort": ARGSORT_ROWS, "radix": RADIX_ROWS}
 
 
 def _sort_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
-    """target = each row of source sorted, or the positions (i64) of its elements in order, equal ones as they come.
+    """Write target = each row of source sorted, or the stable order of its elements as positions (i64).
 
     Arguments: views source and target, which do not overlap, and for a radix sort one more, as large as the target;
     constants rows, n.
@@ -194,7 +194,7 @@ def _sorting(what: str, kind: str) -> Routine:
 
 
 def _greatest_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
-    """values, places = the k greatest of each row of source, the greatest first, and where they are (i32).
+    """Write values, places = the k largest elements of each row of source in descending order, and their indices (i32).
 
     Arguments: views source, values, places; constants rows, n and k, 1 <= k <= n.
     """
@@ -212,7 +212,7 @@ def _greatest(kind: str) -> Routine:
 
 
 def _stream_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
-    """to[: count] = from[: count]: views to and from, the count, and the bytes of an element."""
+    """Write to[: count] = from[: count]: views to and from, the count, and the bytes of an element."""
     return [f"call void @{NAME}({', '.join(spelled)})"]
 
 
@@ -232,7 +232,7 @@ LIBRARY: Final[dict[str, Routine]] = {
 
 
 def library_names(module: loop.Module) -> list[str]:
-    """The routines that a module calls, in order of their names."""
+    """Return the routines that a module calls, in order of their names."""
     names, blocks = set(), [function.body for function in module.functions]
     while blocks:
         for statement in blocks.pop().statements:
@@ -243,7 +243,7 @@ def library_names(module: loop.Module) -> list[str]:
 
 
 def capsule_address(module: str, name: str) -> int:
-    """The address of a C function that a Cython module exports."""
+    """Return the address of a C function that a Cython module exports."""
     capsule = _exporting(module).__pyx_capi__[name]
     get_name = ctypes.pythonapi.PyCapsule_GetName
     get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
@@ -254,8 +254,10 @@ def capsule_address(module: str, name: str) -> int:
 
 @cache
 def _exporting(name: str) -> Any:
-    """A Cython module. Where its package is not imported yet the module is, alone: the whole takes SciPy five times as
-    long, and whoever imports it later gets the same module."""
+    """Return a Cython module, without importing its package.
+
+    Importing SciPy's package takes five times as long. A later import of the package gets the same module.
+    """
     package, _, last = name.rpartition(".")
     root = None if package in sys.modules else find_spec(name.partition(".")[0])
     if root is None or not root.submodule_search_locations:
@@ -270,17 +272,20 @@ def _exporting(name: str) -> Any:
         spec.loader.exec_module(module)
     except ImportError:
         return import_module(name)
-    sys.modules.pop(name, None)  # it is no attribute of its package yet
+    sys.modules.pop(name, None)  # it is not an attribute of its package yet
     return module
 
 
-_threads = ctypes.c_int32(1)  # how many BLAS uses for large products; compiled code reads it
+_threads = ctypes.c_int32(1)  # threads of BLAS for large products; compiled code reads it
 _ignore = ctypes.CFUNCTYPE(None, ctypes.c_int32)(lambda count: None)
 
 
 @cache
 def blas_thread_symbols() -> dict[str, int]:
-    """How compiled code sets the number of BLAS threads; where SciPy's BLAS has no such switch, it stays as it is."""
+    """Return the symbols by which compiled code sets the number of BLAS threads.
+
+    The setter does nothing where SciPy's BLAS has no such function.
+    """
     setter = _ignore
     library = _scipy_openblas()
     if library is not None:
@@ -292,7 +297,7 @@ def blas_thread_symbols() -> dict[str, int]:
 
 
 def _scipy_openblas() -> Any:
-    """The OpenBLAS that SciPy's wheels carry, where it is loaded."""
+    """Return the OpenBLAS of SciPy's wheels where it is loaded, else None."""
     folder = Path(import_module("scipy").__file__ or "").resolve().parent.parent / "scipy.libs"
     for path in sorted(folder.glob("libscipy_openblas*")):
         try:
@@ -305,12 +310,12 @@ def _scipy_openblas() -> Any:
 
 
 def called(call: str) -> str:
-    """The name of the function that a call's text calls."""
+    """Return the name of the function in the text of a call."""
     return call[call.index("@") + 1 : call.index("(")]
 
 
 def library_texts(helpers: Container[str]) -> list[str]:
-    """The definitions that calls of the functions among `helpers` need, each once."""
+    """Return the definitions that calls of the functions among `helpers` need, each once."""
     functions = [texts for routine in LIBRARY.values() for name, texts in routine.texts.items() if name in helpers]
     return list(dict.fromkeys(text for texts in functions for text in texts))
 
@@ -321,7 +326,7 @@ def calls_scipy(names: Iterable[str], text: str) -> bool:
 
 
 def library_symbols(names: Iterable[str], text: str | None = None) -> dict[str, int]:
-    """The addresses that the named routines bind, or those of them that a module's text names.
+    """Return the addresses that the named routines bind, or only the ones in a module's text.
 
     SciPy is imported only when there are any.
 
@@ -339,8 +344,8 @@ def library_symbols(names: Iterable[str], text: str | None = None) -> dict[str, 
 
 
 def outside_symbols(text: str, names: Iterable[str], compile: Compile = compile_object) -> dict[str, int]:
-    """All that a module's text binds: of the named routines, of our kernels, and of the pool of threads.
+    """Return every address that a module's text binds: of the named routines, our kernels, and the thread pool.
 
-    What is ours is made when it is first wanted, by `compile`, which turns text into object code.
+    Our kernels are made on first use by `compile`, which turns text into object code.
     """
     return {**library_symbols(names, text), **shared_symbols(text, compile)}

@@ -1,16 +1,15 @@
-"""The pool of threads that compiled programs share their loops among, written in LLVM text over POSIX threads.
+"""Pool of threads that run the loops of compiled programs, over POSIX threads. Its routines are in `ll/thread_pool/`.
 
     void tracer_share(ptr f, ptr given, i64 count, i64 grain)    f(given, begin, end) for parts of range(count)
-    void tracer_share_evenly(ptr f, ptr given, i64 count, i64 most)    the same, of at most so many, but for the last
+    void tracer_share_evenly(ptr f, ptr given, i64 count, i64 most)    one part a thread, or parts of `most`
 
 The caller takes parts itself, so the work is done even if no other thread comes. It takes them from the first one on,
-other threads from the last one back: what one job leaves in a core's cache, the next one finds there. A part is claimed
-by counting up one of the low quarters of `state`, parts taken from the front and from the back, whose high half is the
-number of the job: whoever claims one knows that the job is still on. Before the words that describe a job change, the
-former job is closed, more being taken than any job has: a thread that has read words of two jobs fails to claim. One
-job runs at a time; a second caller does its work alone. Threads are made when they are first wanted, sleep after some
-microseconds without work, and block all signals. Which thread runs what never matters for results. There are several
-parts for each thread, or one, or as many as are no longer than what pays.
+other threads from the last one back: a job finds in a core's cache the memory that the last job left there. A part is
+claimed by a compare-and-swap of `state`: its high half is the job's number, its low quarters count the parts taken from
+the front and from the back. So a claim succeeds only while the job is on. Before the words of a new job are written,
+the former job is closed by taking more parts than any job has: a thread that read words of two jobs fails to claim. One
+job runs at a time; a second caller works alone. Threads are made on first use, sleep after some microseconds without
+work, and block all signals. Results never depend on which thread runs which part.
 
 The number of threads is a word (`settings.thread_count`) that is read at every job.
 """
@@ -38,12 +37,13 @@ from tracer.settings import thread_count, thread_count_in_force
 
 MOST_THREADS: Final = 256
 PARTS_A_THREAD: Final = 4
-"""Parts that are claimed one by one even out what the machine does besides; more of them cost more."""
+"""Parts claimed one by one balance threads that other processes slow down; more parts cost more claims."""
 SPINS: Final = 1500
-"""How often an idle thread looks for work before it sleeps: some 30 µs, several times the waking of a thread."""
+"""Iterations in which an idle thread looks for work before it sleeps: some 30 µs, several times the waking of a thread.
+"""
 STACK: Final = 8 << 20
 """Bytes of a thread's stack, on which products copy their panels; some systems give half a megabyte."""
-_OPT: Final = 0  # 2.5 ms in place of 11
+_OPT: Final = 0  # LLVM takes 2.5 ms in place of 11
 _C_NAMES: Final = (
     "pthread_attr_init", "pthread_attr_setstacksize", "pthread_attr_destroy", "pthread_create", "pthread_join",
     "pthread_sigmask", "sigfillset", "pthread_mutex_init", "pthread_mutex_lock", "pthread_mutex_unlock",
@@ -72,7 +72,7 @@ def pool_text() -> str:
 
 
 class _Pool:
-    """The pool of this process, once there is one."""
+    """This process's pool, once there is one."""
 
     def __init__(self) -> None:
         self.made: LoadedModule | None = None
@@ -94,7 +94,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _make_pool(compile: Compile) -> LoadedModule:
-    """A pool, which ends with the process."""
+    """Return a new pool, which ends with the process."""
     symbols = {"tracer_threads": ctypes.addressof(thread_count), **process_symbols(_C_NAMES)}
     loaded = load_object(compile(pool_text(), opt=_OPT), symbols, export="tracer_share")
     if hasattr(os, "register_at_fork"):
@@ -108,15 +108,15 @@ def _function(loaded: LoadedModule, name: str) -> Any:
 
 
 def _end(loaded: LoadedModule) -> None:
-    """No thread of ours is left when the code goes away."""
+    """End all threads before their code is unloaded."""
     thread_count.value = 1
     _function(loaded, "tracer_pool_stop")()
 
 
 def pool_symbols(text: str, compile: Compile = compile_object) -> dict[str, int]:
-    """What a module's text binds of the pool: nothing, or its entry.
+    """Return the addresses of the pool that a module's text binds: none, or its entries.
 
-    The pool is made when it is first wanted, by `compile`, which turns text into object code.
+    The pool is made on first use by `compile`, which turns text into object code.
     """
     if "@tracer_share" not in text:
         return {}

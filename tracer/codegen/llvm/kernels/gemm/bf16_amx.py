@@ -1,14 +1,15 @@
 """Products of bf16 matrices by AMX, in tiles of 16 x 16 sums.
 
-    void tracer_product_bf16(...)    as in `short_products`, on machines with tiles
+    void tracer_product_bf16(...)    as in `bf16_dot`, on machines with tiles
 
 A block of the result is 32 x 32 sums in four tiles, which multiply two tiles of a by two of b. Blocks at the edges are
-smaller, and so are their tiles: nothing beyond a matrix is read or written. Both operands are copied, `DEPTH` deep,
-with zeros up to a multiple of 32: of b pairs of rows, element by element next to each other (Intel calls the layout
-VNNI), in panels of 32 columns; of a 32 rows, 32 elements of each at a time, so that tiles are read in the order of
-memory however far apart rows are. A panel of b lies in the first cache while `ROWS` rows of a pass by, which lie in the
-second. Sums go on in the result from depth to depth. Subnormal numbers are zeros. The tiles are configured and released
-by each call, since they are a thread's own.
+smaller, and so are their tiles: no memory outside a matrix is read or written. Both operands are copied, `DEPTH` deep,
+with zeros up to a multiple of 32. Pairs of b's rows are interleaved (Intel calls the layout VNNI), in panels of 32
+columns. Rows of a are copied in blocks of 32 rows by 32 elements, so that tiles are read sequentially however far apart
+rows are. A panel of b stays in the first cache while `ROWS` rows of a pass by, which stay in the second. Sums
+accumulate in the result from depth to depth. Subnormals count as zeros. Each call configures and releases the tiles,
+which belong to a thread.
+
 Instructions and layout: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18.
 """
 
@@ -19,18 +20,18 @@ from typing import Final
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import PARAMETERS
 
 DEPTH: Final = 512  # elements of k, 32 KB of a panel
-COLUMNS: Final = 256  # that are copied before any is multiplied
+COLUMNS: Final = 256  # copied before any is multiplied
 ROWS: Final = 128
 _STEP: Final = 32  # elements of k in a tile
 _WIDE: Final = "<32 x i16>"
 _CONFIGURATION: Final = "\\01" + "\\00" * 15 + "\\40\\00" * 8 + "\\00" * 16 + "\\10" * 8 + "\\00" * 8
 """Palette 1: eight tiles of 16 rows of 64 bytes."""
 _BLOCKS: Final = ((1, 1), (1, 2), (2, 1), (2, 2))
-"""Tiles of sums, below and beside each other."""
+"""Tiles of sums in a block, down and across."""
 
 
 def tile_products_text() -> str:
-    """The module."""
+    """Return the module."""
     blocks = "\n".join(_block(*tiles) for tiles in _BLOCKS)
     return f"""\
 @tile.configuration = private constant [64 x i8] c"{_CONFIGURATION}", align 64
@@ -57,7 +58,7 @@ attributes #0 = {{ nounwind "prefer-vector-width"="512" }}
 
 
 def _product() -> str:
-    """The loops over columns, depths, rows, panels and blocks."""
+    """Return the loops over columns, depths, rows, panels and blocks."""
     calls = "\n".join(
         f"block{r}{c}:\n  call void @block{r}{c}(ptr %a.block, ptr %panel, ptr %out.block, i64 %filled, i64 %out_row, "
         f"i1 %is.first)\n  br label %block.end"
@@ -171,7 +172,7 @@ done:
 
 
 def _block(down: int, across: int) -> str:
-    """Up to 32 x 32 sums of products, as many tiles `down` and `across`, begun or gone on with."""
+    """Return the function for up to 32 x 32 sums of products in `down` by `across` tiles, new or accumulated."""
     sums = [(2 * r + c, r, c) for r in range(down) for c in range(across)]
     places = [f"  %out{t} = getelementptr float, ptr %out.row{r}, i64 {16 * c}" for t, r, c in sums]
     zeros = [f"  call void @llvm.x86.tilezero(i8 {t})" for t, _, _ in sums]
@@ -228,7 +229,7 @@ def _multiply(down: int, across: int) -> list[str]:
 
 
 def _configure() -> str:
-    """Tiles for a block of so many rows and columns; those that it does not need are as small as can be."""
+    """Return the function that configures tiles for a block's rows and columns; unused tiles are of minimal size."""
     rows = ("%upper", "%upper", "%lower", "%lower", "%upper", "%lower", "16", "16")
     widths = ("%left", "%right", "%left", "%right", "16", "16", "%left", "%right")
     lines = []
@@ -261,7 +262,7 @@ _CONFIGURE: Final = _configure()
 
 
 def _masked(left: str) -> str:
-    """`%mask`: the first `left` of 32 elements, or all."""
+    """Write `%mask`: the first `left` of 32 elements, or all."""
     numbers = ", ".join(f"i16 {lane}" for lane in range(32))
     return f"""\
   %kept = call i64 @llvm.smin.i64(i64 {left}, i64 32)
@@ -272,7 +273,9 @@ def _masked(left: str) -> str:
 
 
 def _pairs() -> str:
-    """Rows of b in pairs, those beyond the depth zeros; what lies beyond the last column is never read."""
+    """Return the function that interleaves pairs of b's rows, zeros beyond the depth. It never reads past the last
+    column.
+    """
     low, high = (", ".join(f"i32 {x}" for lane in range(at, at + 16) for x in (lane, 32 + lane)) for at in (0, 16))
     return f"""\
 define internal void @pairs(ptr %b, ptr %packed, i64 %columns, i64 %depth, i64 %steps, i64 %b_row) #0 {{
@@ -348,7 +351,7 @@ done:
 
 
 def _copied(name: str, at: str) -> str:
-    """32 elements of a row, from `%from` and `at` on, all of which there are."""
+    """Copy 32 elements of a row, from `%from` and `at` on, all in bounds."""
     return f"""\
   %from{name} = getelementptr i16, ptr %from, i64 {at}
   %skip{name} = shl i64 {at}, 5
@@ -358,7 +361,7 @@ def _copied(name: str, at: str) -> str:
 
 
 def _several() -> str:
-    """Four times as many."""
+    """Copy four times as many."""
     places = [f"  %q{n} = add i64 %q, {n * _STEP}" for n in range(4)]
     return "\n".join([*places, *(_copied(str(n), f"%q{n}") for n in range(4))])
 

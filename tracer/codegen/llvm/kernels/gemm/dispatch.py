@@ -1,10 +1,7 @@
-"""Matrix products by kernels of our own or by BLAS: one call on the caller's thread, or panels, which threads share.
+"""Matrix products by our own kernels or by BLAS: one call on the caller's thread, or panels that threads share.
 
-Real products of more than a few rows and columns are our own (`matrix_kernels`), and large matrices beside skinny ones
-(`skinny_products`); the rest is BLAS's, which runs on one thread. Panels follow from the shape alone, each is one call,
-so results do not depend on the number of threads; and where other processes keep the cores busy, no call waits for a
-thread that does not come (OpenBLAS's own threads, two of them on two loaded cores: 74 ms for 256 x 256 x 256, in place
-of 0.3).
+The schedule chooses kernel and panels (`schedule.algorithms.library_kernels`). BLAS runs on one thread. Each panel is
+one call, so results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -17,9 +14,9 @@ from tracer.ir import loop
 
 BLAS_KINDS: Final = ("f32", "f64", "c64", "c128")
 SHORT_KIND: Final = "bf16"
-"""What our kernels alone multiply; results are of f32, and tiles of pairs are transposed."""
+"""Operand dtype that only our kernels multiply; results are of f32, and tiles of pairs are transposed."""
 OWN: Final = "own"
-"""Name of the kernel that multiplies in blocks, in `loop.Kernel`."""
+"""Name of the blocked kernel in `loop.Kernel`; any other kernel is a form of `skinny`."""
 BLAS_LETTER: Final = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
 _ITEM: Final = {"f32": ("float", 4), "f64": ("double", 8), "c64": ("[2 x float]", 8), "c128": ("[2 x double]", 16)}
 _ONE: Final = {
@@ -31,7 +28,7 @@ THREADS: Final = """\
 @tracer_blas_threads = external global i32
 declare void @tracer_blas_set_threads(i32)
 """
-"""What all definitions here read, once in a module."""
+"""Declarations that all definitions here need, once in a module."""
 
 
 def gemm_calls(kind: str, kernel: loop.Kernel, sizes: Sequence[int], spelled: Sequence[str]) -> list[str]:
@@ -63,17 +60,17 @@ _TRANSPOSE_B: Final = 8  # its index among the arguments
 
 
 def _item_size(kind: str) -> int:
-    """Bytes of an element of the result, and of what is transposed."""
+    """Return the bytes of an element of the result, which are those of the elements transposed."""
     return _ITEM["f32" if kind == SHORT_KIND else _element(kind)][1]
 
 
 def _element(kind: str) -> str:
-    """The dtype alone, of a skinny form's, too."""
+    """Return the dtype at the end of a kernel's name, such as "dots3_f32"."""
     return kind.rpartition("_")[2]
 
 
 def _own_items(kind: str) -> tuple[str, str]:
-    """An element of an operand of our products, and one of the result."""
+    """Return the LLVM types of an element of an operand of our products and of the result."""
     return ("i16", "float") if kind == SHORT_KIND else (_ITEM[_element(kind)][0],) * 2
 
 
@@ -82,7 +79,7 @@ _WAYS: Final = {loop.Along.BATCHES: _BATCHES, loop.Along.ROWS: _ROWS, loop.Along
 
 
 def gemm_definition(kind: str) -> str:
-    """A loop over the batch around BLAS, which is column-major: out.T = op(b).T @ op(a).T.
+    """Return a loop over the batch around BLAS, which is column-major: out.T = op(b).T @ op(a).T.
 
     A product with a vector (n = 1) goes to gemv: the vector is contiguous, however it is transposed.
     """
@@ -161,7 +158,7 @@ done:
 
 
 def product_declarations(kind: str) -> str:
-    """What a module declares to call our products."""
+    """Return the declarations that a module needs to call our products."""
     sizes = ", ".join(["i64"] * 5)
     return f"""\
 declare void @{SYMBOL}{_item_size(kind)}(ptr, i64, ptr, i64, i64, i64)
@@ -171,7 +168,7 @@ declare void @tracer_product_shared_{kind}(ptr, ptr, ptr, {sizes}, ptr, i64, i64
 
 
 def product_calls_text(kind: str) -> str:
-    """The module of a loop over the batch around our kernel. `turn` is null where b is not transposed."""
+    """Return the module of a loop over the batch around our kernel. `turn` is null where b is not transposed."""
     item, result = _own_items(kind)
     return f"""\
 declare void @tracer_product_{kind}(ptr, ptr, ptr, i64, i64, i64, i64, i64, i64, i64, i64, ptr)
@@ -216,7 +213,7 @@ done:
 
 
 def gemm_split(kind: str) -> str:
-    """BLAS's product in panels."""
+    """Return BLAS's product in panels."""
     part = f"library.part.gemm_{kind}"
     share = f"call void @tracer_share(ptr @{part}, ptr %given, i64 %count, i64 1)"
     split = _split(f"internal void @library.split.gemm_{kind}", "i64 %transpose.b", on_one_thread(share))
@@ -224,7 +221,7 @@ def gemm_split(kind: str) -> str:
 
 
 def product_split_text(kind: str) -> str:
-    """The module of our product in panels."""
+    """Return the module of our product in panels. most: panels that one call takes."""
     part, batch = f"part.product_{kind}", f"tracer_product_batch_{kind}"
     share = f"""\
   %by.batches = icmp eq i64 %way, {_BATCHES}
@@ -246,7 +243,7 @@ attributes #2 = {{ nounwind }}
 
 
 def on_one_thread(call: str) -> str:
-    """The call, while BLAS uses no other threads, and the end of the function."""
+    """Return the call, with BLAS limited to one thread around it, and the end of the function."""
     return f"""\
   %threads = load i32, ptr @tracer_blas_threads, align 4
   %several = icmp sgt i32 %threads, 1
@@ -265,7 +262,7 @@ done:
 
 
 def _given(transposed: str) -> list[str]:
-    """What threads are given, in words; `transposed` says whether b is."""
+    """Return the words that threads are given, each with its type. transposed: the word that says whether b is."""
     return [
         "ptr %a", "ptr %b", "ptr %out", "i64 %batch", "i64 %m", "i64 %n", "i64 %k", "i64 %transpose.a", transposed,
         "i64 %stride.a", "i64 %stride.b", "i64 %way", "i64 %width",
@@ -273,7 +270,7 @@ def _given(transposed: str) -> list[str]:
 
 
 def _split(header: str, transposed: str, share: str, more: str = "") -> str:
-    """The product in panels of batches, rows or columns, `width` of them each: what threads share."""
+    """Return the product in panels of batches, rows or columns, `width` of them each, which threads share."""
     stores = []
     for number, given in enumerate(_given(transposed)):
         name = given.split()[1]
@@ -293,7 +290,7 @@ entry:
 
 
 def _part(name: str, product: str, transposed: str, item: str, result: str, *, joined: bool) -> str:
-    """The panels from `begin` to `end`, each a call of `product`, or joined to one."""
+    """Return the function for the panels from `begin` to `end`, each a call of `product`, or all joined in one."""
     loads = []
     for number, given in enumerate(_given(transposed)):
         kind, word = given.split()

@@ -1,18 +1,18 @@
-"""Matrix products by kernels of our own, in a module that is compiled once: 8 rows by 3 vectors of sums in registers.
+"""Matrix products by our own kernels, in a module that is compiled once: 8 rows by 3 vectors of sums in registers.
 
     void tracer_product_f32(ptr a, ptr b, ptr out, i64 m, i64 n, i64 k,
                             i64 a_row, i64 a_column, i64 b_row, i64 b_column, i64 out_row, ptr turn)
-    out = a @ b, m and n and k positive; steps in elements. One step of b is 1, those of a are free. turn: what
-    transposes tiles (see `transposes`), where the columns of b are its rows in memory.
+    out = a @ b, m and n and k positive; steps in elements. One step of b is 1, those of a are free. turn: the
+    function that transposes tiles (see `emit.transposes`), if the columns of b are its rows in memory.
 
     void tracer_product_add_f32(...)    out += a @ b
 
-The columns of b are taken in panels as wide as the sums, and `DEPTH` deep, which are copied to where they follow each
-other (Goto & van de Geijn 2008, ACM Trans. Math. Softw. 34(3)); so are rows of a that meet several of them. Elements of
-a are spread over a vector. Every element of the result adds its products in the order of k, depth by depth, so that its
-bits depend on neither the panels nor the width of vectors. One thread of a Zen 5 at 256, 1024 and 2048 squared in f32,
-before rows of a were copied: 220, 210 and 180 GF/s, transposed or not (OpenBLAS 0.3.30: 196, 186 with its kernels for
-AVX-512, 107, 111 with those for AVX2). While panels multiply, what is read next is fetched (see `product_panels`).
+The columns of b are taken in panels as wide as the sums and `DEPTH` deep, which are copied to be contiguous (Goto & van
+de Geijn 2008, ACM Trans. Math. Softw. 34(3)); so are rows of a that several of them multiply. Elements of a are spread
+over a vector. Every element of the result adds its products in the order of k, depth by depth, so its bits depend on
+neither the panels nor the width of vectors. One thread of a Zen 5 at 256, 1024 and 2048 squared in f32, before rows of
+a were copied: 220, 210 and 180 GF/s, transposed or not (OpenBLAS 0.3.30: 196, 186 with its kernels for AVX-512, 107,
+111 with those for AVX2). While a panel is multiplied, the memory read next is prefetched (see `panel`).
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from tracer.codegen.llvm.kernels.gemm.kernel_loops import loop
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import DEPTH, PARAMETERS, Shape, attributes, intrinsics, mask
 from tracer.codegen.llvm.kernels.gemm.panel import LINE, LINES, NEXT, chunks_text, panel
 
-_LEAST_COPIED: Final = 192  # columns for which rows of a are copied, to where they follow each other; never in f64
-_SKEW: Final = 64  # bytes between them, or eight rows lie in the same places of the first cache
-_FAR: Final = 2  # rows of a that are fetched ahead of what is copied
+_LEAST_COPIED: Final = 192  # columns from which on rows of a are copied, to be contiguous; never in f64
+_SKEW: Final = 64  # bytes between copied rows, or eight rows share the sets of the first cache
+_FAR: Final = 2  # rows of a that are prefetched ahead of the copy
 
 
 def products_text(kind: str, vector_bits: int | None = None) -> str:
-    """The module of one dtype, for this machine or one like it with vectors of so many bits."""
+    """Return the module of one dtype, for this machine or one like it with vectors of so many bits."""
     s = Shape(kind, vector_bits)
     panels = "\n".join(panel(s, vectors) for vectors in range(1, s.vectors + 1))
     return f"""\
@@ -41,7 +41,7 @@ def products_text(kind: str, vector_bits: int | None = None) -> str:
 
 
 def _entry(name: str, *, adds: bool) -> str:
-    """The product, or one that is added to the result."""
+    """Return the product, or the one that is added to the result."""
     starts = "false" if adds else "true"
     return f"""\
 define void @{name}({PARAMETERS}) #0 {{
@@ -51,7 +51,7 @@ define void @{name}({PARAMETERS}) #0 {{
 
 
 def _product(s: Shape, kind: str) -> str:
-    """The loops over groups of columns, depths, rows and panels, which are copied when their first rows come."""
+    """Return the loops over groups of columns, depths, rows and panels, which copy rows and panels at first use."""
     most, skew = s.group + s.width - s.lanes, _SKEW // s.size
     copied = max(s.high * (DEPTH + skew), DEPTH * (s.high + skew)) if most >= _LEAST_COPIED else 1
     names = [f"panel{v}" for v in range(1, s.vectors + 1)]
@@ -191,7 +191,7 @@ done:
 
 
 def _rows_next(s: Shape) -> str:
-    """The rows of a that are read after these: below, or at the next depth; one of them where no step of a is 1."""
+    """Write the rows of a that are read next: below, or at the next depth; one of them where no step of a is 1."""
     run, runs = DEPTH * s.size // LINE, -(-s.high * s.size // LINE)  # lines of a row, and of a column
     return f"""\
   %below = add i64 %h, {s.high}
@@ -219,7 +219,9 @@ def _rows_next(s: Shape) -> str:
 
 
 def _next(s: Shape) -> str:
-    """What is fetched while a panel is multiplied: the next panel of b, if its copy comes next, or rows of a."""
+    """Write the memory to prefetch while a panel is multiplied: the next panel of b if it is to be copied, or rows of
+    a.
+    """
     run = DEPTH * s.size // LINE
     return f"""\
   %beside = add i64 %j, %columns
@@ -245,12 +247,12 @@ def _next(s: Shape) -> str:
 
 
 def _bits(count: int) -> int:
-    """Of numbers up to a count."""
+    """Return the bits of an index up to a count."""
     return (count - 1).bit_length()
 
 
 def _a_copied(s: Shape) -> str:
-    """Rows of a, or what is contiguous of it, to where they follow each other."""
+    """Copy rows of a, or columns if these are contiguous, so that they follow each other."""
 
     def element(kind: str, i: str, ahead: str = "") -> str:
         return f"""\
@@ -280,7 +282,7 @@ def _a_copied(s: Shape) -> str:
 
 
 def panel_text(s: Shape, b_element: str, out_element: str, end: str = "%n", out: str = "%out") -> str:
-    """The columns of the panel from %j on, how many vectors they are, the last one's part, where b and out begin.
+    """Write the panel's columns from %j on: how many vectors, the last one's part, and where b and out begin.
 
     Where three vectors are a panel, the last four are two and two: one alone has too few sums for the machine's units.
     """

@@ -1,10 +1,10 @@
-"""Cholesky of large matrices in blocks: LAPACK and BLAS for blocks of columns, our products for the rest, threads.
+"""Cholesky of large matrices in blocks: LAPACK and BLAS for blocks of columns, our products for the rest, on threads.
 
-    library.blocked.potrf_<dtype>: as that of `lapack`, for real matrices
+    library.blocked.potrf_<dtype>    in place, parameters as in `lapack`, for real matrices
 
-Right-looking (Golub & Van Loan 2013, Matrix Computations, 4.2.6): a block of columns is factored; then every strip of
-what lies behind has its part of the factor solved for, and the product of both taken away. Strips follow from the shape
-alone and are each a thread's own, so bits do not depend on the number of threads. As in `lapack`, column-major matrices
+Right-looking (Golub & Van Loan 2013, Matrix Computations, 4.2.6). A block of columns is factored. Then every strip
+behind it has its part of the factor solved for, and the product of both subtracted. Strips follow from the shape alone
+and each belongs to one thread, so bits do not depend on the number of threads. As in `lapack`, column-major matrices
 are seen as rows: our products read and write them transposed.
 """
 
@@ -17,11 +17,11 @@ from tracer.codegen.llvm.kernels.gemm.dispatch import BLAS_LETTER, THREADS, on_o
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept, loop
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import KINDS
 
-_BLOCK: Final = 64  # 32 to 96 differ by a twentieth
+_BLOCK: Final = 64  # columns; 32 to 96 differ by a twentieth
 
 
 def blocked_text(kind: str) -> tuple[str, ...]:
-    """The texts that calls need."""
+    """Return the texts that calls need."""
     return THREADS, _DECLARED, _common(kind), _potrf(kind)
 
 
@@ -32,7 +32,7 @@ declare i64 @llvm.smin.i64(i64, i64)
 
 
 def _common(kind: str) -> str:
-    """out -= x @ b, where x is [rows, columns], `step` from row to row, and no more than a block of either."""
+    """Return the function for out -= x @ b, where x is [rows, columns] of at most a block, `step` from row to row."""
     element, size = KINDS[kind]
     numbers = ", ".join(["i64"] * 8)
     return f"""\
@@ -72,7 +72,7 @@ i64 1, i64 %b.row, i64 %b.column, i64 %out.row, ptr %turn)
 
 
 def _narrow(**sizes: str) -> str:
-    """Sizes in memory, as C's int; the slots are the function's own."""
+    """Store sizes as C's int in the function's slots."""
     return "\n".join(
         f"  %{name}.narrow = trunc i64 {value} to i32\n  store i32 %{name}.narrow, ptr %{name}.slot"
         for name, value in sizes.items()
@@ -84,7 +84,7 @@ def _slots(*names: str) -> str:
 
 
 def _sides(letters: str) -> str:
-    """What trsm is told in letters: the factor's side, its triangle, its form and its diagonal."""
+    """Write trsm's letters: the factor's side, its triangle, its form and its diagonal."""
     names = enumerate(("triangle", "form", "diagonal"), 1)
     places = "\n".join(f"  %{name} = getelementptr i8, ptr %side, i64 {n}" for n, name in names)
     return f"""\
@@ -94,7 +94,7 @@ def _sides(letters: str) -> str:
 
 
 def _stack(kind: str) -> str:
-    """The loop over the matrices, while BLAS uses no other threads."""
+    """Return the loop over the matrices, with BLAS on one thread."""
     names = "ptr %a, i64 %batch, i64 %n"
     each = f"""\
   %skip = mul i64 %i, %area
@@ -115,6 +115,7 @@ entry:
 
 
 def _potrf(kind: str) -> str:
+    """Return the factorization of one matrix: its loop over blocks, and the two parts that threads share."""
     element, size = KINDS[kind]
     letter = BLAS_LETTER[kind]
     parameters = "ptr %a", "i64 %n", "i64 %j", "i64 %width"

@@ -1,10 +1,10 @@
 """Large triangular systems in blocks: BLAS for blocks of the diagonal, our products for the rest.
 
-    library.blocked.trsm_<dtype>: as that of `lapack`, for real matrices
+    library.blocked.trsm_<dtype>    in place, parameters as in `lapack`, for real matrices
 
-Right-looking (Golub & Van Loan 2013, Matrix Computations, 3.1.5): a block of unknowns is solved for, and its part taken
-away from all that is still to be solved for, as a product added to it. Sides are divided in strips, which follow from
-the shape alone and are each a thread's own, so bits do not depend on the number of threads.
+Right-looking (Golub & Van Loan 2013, Matrix Computations, 3.1.5). A block of unknowns is solved for, and its product
+with the matrix is subtracted from all right-hand sides behind it. Right-hand sides are split in strips, which the
+schedule chooses from the shape alone. Each strip belongs to one thread, so bits do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def systems_call(kind: str, spelled: Sequence[str], batch: int, split: loop.Spli
 
 
 def systems_text(kind: str) -> tuple[str, ...]:
-    """The texts that calls need."""
+    """Return the texts that calls need."""
     element, size = KINDS[kind]
     letter, values = BLAS_LETTER[kind], f"<{_LANES} x {element}>"
     numbers = ", ".join(["i64"] * 8)

@@ -1,13 +1,13 @@
-"""Positions in order by a radix sort: one row of keys of one dtype, stable, NaN last, -0 equal to +0.
+"""Argsort of one row by a radix sort: stable, NaN last, -0 equal to +0.
 
     i1 tracer_radix_f64(ptr keys, ptr places, ptr spare, i64 n)    places and spare of n i64; n from 8 to 2^32 - 1
 
-What moves are words: 32 bits of the key above, its position below. Keys are mapped to unsigned integers in their order,
-the least is taken off, and of what is left the uppermost 32 bits are kept, so that a few rounds of eleven bits put the
-words in order, from the least significant on (Knuth, The Art of Computer Programming 3, 5.2.5). Keys of 64 bits that
-agree in those bits stand together then, and are put in order by the whole key, one inserted after another. Where that
-moves too many, as for a narrow range of numbers and one far away, the result is 0 and the row is left to another way.
-Rounds whose bits are the same everywhere are left out, and a row that is in order is only looked at.
+The sort moves words: 32 bits of the key above, its position below. Keys are mapped to unsigned integers in their order,
+the minimum is subtracted, and the uppermost 32 of the remaining bits are kept. A few passes of eleven bits then order
+the words, from the least significant digit on (Knuth, The Art of Computer Programming 3, 5.2.5). Keys of 64 bits that
+agree in those bits are then neighbours, and an insertion sort orders them by the whole key. Where that moves too many,
+as for a narrow range of values and an outlier, the result is 0 and the caller sorts the row otherwise. Passes whose
+digit is the same everywhere are skipped, and a sorted row is only scanned.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Final
 from tracer.codegen.llvm.kernels.sort.numpy_sort import KINDS, item_size
 
 SYMBOL: Final = "tracer_radix_"
-_DIGIT: Final = 11  # bits that one round looks at
+_DIGIT: Final = 11  # bits of a pass
 _ROUNDS: Final = -(-32 // _DIGIT)
 _LANES: Final = 8
-_MOVES: Final = 2  # insertions may move so many positions for each key
+_MOVES: Final = 2  # most moves of insertions for each key
 
 
 def radix_text(kind: str) -> str:
-    """The module of one dtype of keys."""
+    """Return the module of one dtype of keys."""
     digits, lanes, words = 1 << _DIGIT, _LANES, f"<{_LANES} x i64>"
     element, size = KINDS[kind], item_size(kind)
     counts = "\n".join(_count(number) for number in range(_ROUNDS))
@@ -224,7 +224,7 @@ def _count(number: int) -> str:
 
 
 def _mapped(kind: str, name: str, lanes: int = 1) -> str:
-    """`%name.key`: what `%name` is among unsigned integers of 64 bits in the order of the keys."""
+    """Write `%name.key`: `%name` as an unsigned integer of 64 bits in the order of the keys."""
     width, given = int(kind[1:]), f"%{name}"
 
     def several(type: str) -> str:

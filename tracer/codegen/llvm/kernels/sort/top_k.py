@@ -1,8 +1,8 @@
-"""The few greatest of each row, in one pass: what is greater than the least of those kept so far takes its place.
+"""The k largest elements of each row in one pass: an element larger than the smallest kept so far replaces it.
 
-Vectors of a row are compared with that least one, and almost all hold nothing greater. What is found goes to its place
-among the kept, which are in order, by moving those that it passes. NaN is greater than any number and equal to NaN, -0
-equals +0, and of equal elements the first ones are kept, in the order in which they come.
+Vectors of a row are compared with that smallest one, and almost all hold no larger element. A larger one is inserted
+among the kept, which are in order. NaN is larger than any number and equal to NaN, -0 equals +0, and of equal elements
+the first ones are kept, in their order.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _VECTOR: Final = 64  # bytes
 
 
 def greatest_definition(kind: str) -> str:
-    """Rows of n elements of the source, 1 <= k <= n: the k greatest into values, their places (i32) beside."""
+    """Return the function for rows of n elements, 1 <= k <= n: the k largest into values, their indices beside."""
     element, size = KINDS[kind], item_size(kind)
     lanes = _VECTOR // size
     vector, bits = f"<{lanes} x {element}>", f"i{lanes}"
@@ -101,7 +101,7 @@ done:
 
 
 def _greater(kind: str, greater: str, name: str, x: str, y: str) -> str:
-    """%name: whether x is greater than y, NaN greater than numbers."""
+    """Write %name: whether x is greater than y, NaN greater than numbers."""
     element = KINDS[kind]
     if not kind.startswith("f"):
         return f"  %{name} = {greater} {element} {x}, {y}"
@@ -112,7 +112,7 @@ def _greater(kind: str, greater: str, name: str, x: str, y: str) -> str:
 
 
 def _passes(kind: str, greater: str, name: str, place: str) -> str:
-    """Whether the element at a place belongs among those kept."""
+    """Write whether the element at a place belongs among the kept."""
     element, size = KINDS[kind], item_size(kind)
     return f"""\
   %{name}.at = getelementptr {element}, ptr %keys, i64 {place}
@@ -122,7 +122,7 @@ def _passes(kind: str, greater: str, name: str, place: str) -> str:
 
 
 def _put_definition(kind: str, greater: str) -> str:
-    """The element of a place to where it belongs among `count` that are in order; those behind it move on by one."""
+    """Return the function that inserts an element among `count` in order; the ones behind it move on by one."""
     element, size = KINDS[kind], item_size(kind)
     return f"""\
 define internal void @library.put_{kind}(ptr %best, ptr %where, ptr %keys, i64 %place, i64 %count) #2 {{
@@ -160,7 +160,7 @@ put:
 
 
 def split_greatest(kind: str) -> str:
-    """The same over rows that threads share; `grain` rows at least in a part."""
+    """Return the function over rows that threads share; a part has at least `grain` rows."""
     names = ("source", "values", "places")
     slots = "\n".join(f"  %{v}.slot = getelementptr i64, ptr %given, i64 {i}" for i, v in enumerate((*names, "n", "k")))
     stores = "\n".join(f"  store ptr %{v}, ptr %{v}.slot, align 8" for v in names)
