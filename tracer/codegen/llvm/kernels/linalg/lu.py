@@ -123,7 +123,7 @@ define internal void @panel.at(ptr %a, ptr %pivots, ptr %work, i64 %m, i64 %n, i
 
 
 def _strips(s: Shape, kind: str) -> str:
-    """Return the function for the strips from `%begin` to `%end`: first the ones behind the panel, then those before."""
+    """Return the function for the strips from `%begin` to `%end`: behind the panel, then before it."""
     some = s.lanes * solve_vectors(s)
     width = -(-BLOCK // some) * some
     solve = f"""\
