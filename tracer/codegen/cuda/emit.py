@@ -11,7 +11,7 @@ from math import prod
 
 from tracer.codegen.cuda.frame import Frame
 from tracer.codegen.cuda.helpers import helper_text
-from tracer.codegen.cuda.source import MOST_BLOCKS, MOST_THREADS, CudaSource, Host, Kernel, Step
+from tracer.codegen.cuda.source import MAX_BLOCKS, MAX_THREADS, CudaSource, Host, Kernel, Step
 from tracer.codegen.cuda.statements import run_block
 from tracer.codegen.cuda.types import PREAMBLE, memory_name, type_name
 from tracer.errors import DeviceError, InternalError, message
@@ -64,7 +64,7 @@ def _kernel(f: Frame) -> Kernel:
     if block.carries:
         f.fail("a thread loop with carries, which the schedule writes out")
     kernel = Kernel(
-        f.function.name, _extent(f, grid, MOST_BLOCKS), _extent(f, block, MOST_THREADS), _shared(grid.body),
+        f.function.name, _extent(f, grid, MAX_BLOCKS), _extent(f, block, MAX_THREADS), _shared(grid.body),
         f.function.parameters, faults,
     )  # fmt: skip
     parameters = [_parameter(f, p) for p in f.function.parameters]

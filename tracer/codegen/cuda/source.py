@@ -60,8 +60,8 @@ class CudaSource:
 FAULT_SHIFT = 40
 """Bits of the fault record that hold the position; the site stands above, so that the lowest of both wins."""
 
-MOST_BLOCKS = (1 << 31) - 1
+MAX_BLOCKS = (1 << 31) - 1
 """CUDA's limit on the first dimension of a grid."""
 
-MOST_THREADS = 1024
+MAX_THREADS = 1024
 """CUDA's limit on the threads of a block."""

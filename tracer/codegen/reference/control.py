@@ -107,7 +107,7 @@ def _combine(carry: Carry, a: Any, b: Any) -> Any:
 # -- rounds ------------------------------------------------------------------------------------------
 
 
-def _round(f: Frame, s: For, index: Any, values: list[Any]) -> list[Any]:
+def _iteration(f: Frame, s: For, index: Any, values: list[Any]) -> list[Any]:
     f.values[s.index] = index
     _enter(f, s.carries, values)
     return f.run(s.body)
@@ -127,7 +127,7 @@ def _serial(f: Frame, s: For, values: list[Any]) -> list[Any]:
         return _ragged(f, s, values, start, stop)
     for i in range(int(start), int(stop), s.step):
         f.call.poll()
-        values = _round(f, s, np.int64(i), values)
+        values = _iteration(f, s, np.int64(i), values)
     return values
 
 
@@ -139,7 +139,7 @@ def _ragged(f: Frame, s: For, values: list[Any], start: Any, stop: Any) -> list[
         f.mask = f.narrowed(index < stop if s.step > 0 else index > stop)
         if f.mask is not None and not f.mask.any():
             break
-        values = _kept(f.mask, _round(f, s, index, values), values)
+        values = _kept(f.mask, _iteration(f, s, index, values), values)
         index = index + np.int64(s.step)
     f.mask = outer
     return values
@@ -151,7 +151,7 @@ def _independent(f: Frame, s: For, values: list[Any]) -> list[Any]:
     for i in f.call.iterations(_range(f, s)):
         f.call.poll()
         f.clock.iterate(level)
-        values = _round(f, s, np.int64(i), values)
+        values = _iteration(f, s, np.int64(i), values)
     f.clock.leave()
     return values
 
@@ -171,7 +171,7 @@ def _vector(f: Frame, s: For, values: list[Any]) -> list[Any]:
         index = first + lanes
         f.mask = outer
         f.mask = f.narrowed(index < stop)
-        new = _round(f, s, index, values)
+        new = _iteration(f, s, index, values)
         kept = _kept(f.mask, new, values)
         values = [b if c.combine is None else a for c, a, b in zip(s.carries, kept, new, strict=True)]
     f.mask, f.lanes = outer, 0
@@ -203,7 +203,7 @@ def _threads(f: Frame, s: For, values: list[Any]) -> list[Any]:
     f.clock.threads = numbers if outer is None else outer * count + numbers
     f.depth += 1
     f.clock.tick()
-    values = _round(f, s, indices.start + indices.step * numbers, values)
+    values = _iteration(f, s, indices.start + indices.step * numbers, values)
     f.clock.tick()
     f.depth -= 1
     f.clock.threads = outer

@@ -171,7 +171,7 @@ def _sorts(dtype: DType, *, positions: bool) -> Callable[..., None]:
     return run
 
 
-def _greatest(dtype: DType) -> Callable[..., None]:
+def _top_k(dtype: DType) -> Callable[..., None]:
     """Return the k largest elements of every row of `rows` by n, stably, NaN first, and their indices."""
 
     def run(source: Span, values: Span, places: Span, rows: Any, n: Any, k: Any) -> None:
@@ -205,7 +205,7 @@ LIBRARY_REFERENCE: Final[dict[str, Callable[..., None]]] = {
     },
     **{f"getrf_{short_name(dtype)}": _getrf(dtype) for dtype in (C64, C128)},
     **{f"lu_{short_name(dtype)}": _lu(dtype) for dtype in (F32, F64)},
-    **{f"greatest_{short_name(dtype)}": _greatest(dtype) for dtype in _SORTED},
+    **{f"greatest_{short_name(dtype)}": _top_k(dtype) for dtype in _SORTED},
     **{f"sort_{short_name(dtype)}": _sorts(dtype, positions=False) for dtype in _SORTED},
     **{
         f"{name}_{short_name(dtype)}": _sorts(dtype, positions=True)

@@ -146,7 +146,7 @@ def _not(p: Place, a: str) -> str:
     return p.w.let(f"xor {p.type} {a}, {splat(p.element, ones, p.lanes)}")
 
 
-def _known(value: str) -> int | None:
+def _concrete(value: str) -> int | None:
     """Return the integer that a literal spells; None for a register."""
     return None if value.startswith("%") else int(value.removesuffix(")").rpartition(" ")[2])
 
@@ -156,7 +156,7 @@ def _known(value: str) -> int | None:
 
 def _safe_divisor(p: Place, a: str, b: str) -> tuple[str, str | None]:
     """Return a divisor that cannot trap, and where the real one is zero (None: nowhere)."""
-    if _known(b) not in (None, 0, -1):
+    if _concrete(b) not in (None, 0, -1):
         return b, None
     zero = p.w.let(f"icmp eq {p.type} {b}, {p.constant(0)}")
     unsafe = zero
@@ -206,10 +206,10 @@ def _takes_apart(p: Place, divisor: int | None) -> bool:
 
 def _quotient(p: Place, a: str, safe: str) -> str:
     """Return a / safe, truncated. Vectors up to 32 bits divide as floats, whose quotient is exact once truncated."""
-    letter, known = "s" if is_signed(p.dtype) else "u", _known(safe)
+    letter, known = "s" if is_signed(p.dtype) else "u", _concrete(safe)
     if known is not None and _takes_apart(p, known):
         return _by_constant(p, a, known)
-    if p.lanes < 2 or p.width == 64 or _known(safe) is not None:
+    if p.lanes < 2 or p.width == 64 or _concrete(safe) is not None:
         return p.w.let(f"{letter}div {p.type} {a}, {safe}")
     real_type = vector("double" if p.width == 32 else "float", p.lanes)
     numerator, divisor = (p.w.let(f"{letter}itofp {p.type} {v} to {real_type}") for v in (a, safe))
@@ -225,7 +225,7 @@ def _divide(p: Place, a: str, b: str) -> str:
 
 def _remainder(p: Place, a: str, b: str) -> str:
     safe, zero = _safe_divisor(p, a, b)
-    if not _takes_apart(p, _known(safe)) and (p.lanes < 2 or p.width == 64 or _known(safe) is not None):
+    if not _takes_apart(p, _concrete(safe)) and (p.lanes < 2 or p.width == 64 or _concrete(safe) is not None):
         rest = p.w.let(f"{'s' if is_signed(p.dtype) else 'u'}rem {p.type} {a}, {safe}")
     else:
         back = p.w.let(f"mul {p.type} {_quotient(p, a, safe)}, {safe}")
@@ -238,7 +238,7 @@ def _remainder(p: Place, a: str, b: str) -> str:
 
 def _shift(opcode: str) -> Spelling:
     def spell(p: Place, a: str, count: str) -> str:
-        known = _known(count)
+        known = _concrete(count)
         if known is not None and 0 <= known < p.width:
             return p.w.let(f"{opcode} {p.type} {a}, {count}")
         inside = p.w.let(f"icmp ult {p.type} {count}, {p.constant(p.width)}")

@@ -92,7 +92,7 @@ def serial(f: Frame, s: For) -> None:
     f.open_scope()
     outer_height, outer_polled, f.height, f.polled = f.height, f.polled, 0, False
     body, done, before = w.label("loop"), w.label("done"), w.block
-    rounds = CarriedPhis(f, s.carries, first)
+    phis = CarriedPhis(f, s.carries, first)
     if known:
         w.jump(body)
     else:
@@ -100,7 +100,7 @@ def serial(f: Frame, s: For) -> None:
     w.open(body)
     index, following = w.name(), w.name()
     f.define(s.index, index)
-    rounds.begin()
+    phis.begin()
     f.run(s.body)
     values = yields(f, s.body.yields, registers)
     if f.polled or f.height > 1 or _runs_long(s):
@@ -108,7 +108,7 @@ def serial(f: Frame, s: For) -> None:
     w.do(f"{following} = add i64 {index}, {s.step}")
     w.branch(w.let(f"icmp {order} i64 {following}, {stop}"), body, done)
     latch = w.block
-    rounds.end(values, latch, f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{latch} ]")
+    phis.end(values, latch, f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{latch} ]")
     f.close_scope()
     f.height, f.polled = max(outer_height, f.height + 1), outer_polled or f.polled
     w.open(done)
@@ -142,10 +142,10 @@ def while_(f: Frame, s: While) -> None:
         _while_in_lanes(f, s, first)
         return
     head, body, done = w.label("while"), w.label("do"), w.label("done")
-    rounds = CarriedPhis(f, s.carries, first)
+    phis = CarriedPhis(f, s.carries, first)
     w.jump(head)
     w.open(head)
-    rounds.begin()
+    phis.begin()
     f.poll()
     f.run(s.condition)
     w.branch(f.operand(s.condition.yields[0]), body, done)
@@ -154,11 +154,11 @@ def while_(f: Frame, s: While) -> None:
     f.run(s.body)
     values = yields(f, s.body.yields, registers)
     w.jump(head)
-    rounds.end(values, w.block)
+    phis.end(values, w.block)
     f.close_scope()
     f.polled = True
     w.open(done)
-    define_phis(f, s.results, (rounds.names, tested))
+    define_phis(f, s.results, (phis.names, tested))
 
 
 def _while_in_lanes(f: Frame, s: While, first: list[str]) -> None:
@@ -166,10 +166,10 @@ def _while_in_lanes(f: Frame, s: While, first: list[str]) -> None:
     w, lanes, outer = f.w, f.lanes, f.mask
     kind, registers = vector("i1", lanes), [carry.register for carry in s.carries]
     head, body, done = w.label("while"), w.label("do"), w.label("done")
-    rounds, live = CarriedPhis(f, s.carries, first), w.name()
+    phis, live = CarriedPhis(f, s.carries, first), w.name()
     w.jump(head)
     w.open(head)
-    rounds.begin()
+    phis.begin()
     f.mask = live
     f.poll()
     f.run(s.condition)
@@ -179,17 +179,17 @@ def _while_in_lanes(f: Frame, s: While, first: list[str]) -> None:
     w.open(body)
     f.mask = going
     f.run(s.body)
-    new = zip(registers, yields(f, s.body.yields, registers), rounds.names, strict=True)
+    new = zip(registers, yields(f, s.body.yields, registers), phis.names, strict=True)
     kept = [(vector(ELEMENT[r.dtype], lanes), a, b) for r, a, b in new]
     values = [w.let(f"select {kind} {going}, {of} {a}, {of} {b}") for of, a, b in kept]
     w.jump(head)
     entering = outer or "splat (i1 true)"
-    rounds.end(values, w.block, f"  {live} = phi {kind} [ {entering}, %{rounds.before} ], [ {going}, %{w.block} ]")
+    phis.end(values, w.block, f"  {live} = phi {kind} [ {entering}, %{phis.before} ], [ {going}, %{w.block} ]")
     f.mask = outer
     f.close_scope()
     f.polled = True
     w.open(done)
-    define_phis(f, s.results, (rounds.names, tested))
+    define_phis(f, s.results, (phis.names, tested))
 
 
 def if_(f: Frame, s: If) -> None:

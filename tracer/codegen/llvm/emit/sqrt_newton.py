@@ -22,7 +22,7 @@ _REGISTER: Final = 8  # lanes
 _ROOT, _QUOTIENT, _PRODUCTS = 20.0, 16.0, 8.0  # cycles a register; two ports share the products
 _OPERATION: Final = 0.5
 _MARGIN: Final = 1.5  # at a ratio of 1.3 an equation of state with a quotient took 4 % longer than by the divider
-_LEAST: Final = 63 << 52  # 2^-960: below, x - g^2 might be less than a float can be
+_MIN_ROOTED: Final = 63 << 52  # 2^-960: below, x - g^2 might be less than a float can be
 _INFINITE: Final = 0x7FF << 52
 
 
@@ -40,8 +40,8 @@ def pays(body: Block, lanes: int) -> bool:
 def root(w: Writer, lanes: int, x: str) -> str:
     """Return sqrt(x), correctly rounded; by the divider if any lane is 0, tiny, infinite, negative or NaN."""
     kind, words = vector("double", lanes), vector("i64", lanes)
-    above = w.let(f"sub {words} {w.let(f'bitcast {kind} {x} to {words}')}, {splat('i64', str(_LEAST), lanes)}")
-    odd = w.let(f"icmp uge {words} {above}, {splat('i64', str(_INFINITE - _LEAST), lanes)}")
+    above = w.let(f"sub {words} {w.let(f'bitcast {kind} {x} to {words}')}, {splat('i64', str(_MIN_ROOTED), lanes)}")
+    odd = w.let(f"icmp uge {words} {above}, {splat('i64', str(_INFINITE - _MIN_ROOTED), lanes)}")
     plain, divided, join = w.label("plain"), w.label("divided"), w.label("join")
     w.branch(w.any(odd, lanes), divided, plain, unlikely=True)
     w.open(divided)

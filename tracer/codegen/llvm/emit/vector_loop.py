@@ -12,7 +12,7 @@ from tracer.codegen.llvm.emit.serial_loops import CarriedPhis, first_value, phi,
 from tracer.codegen.llvm.emit.types import ELEMENT, indices, iota, leading_mask, splat, vector
 from tracer.ir.loop import Carry, Constant, For
 
-_MOST_HELD: Final = 8  # partial results that stay in registers beside those of a masked iteration
+_MAX_HELD: Final = 8  # partial results that stay in registers beside those of a masked iteration
 
 
 def vector_loop(f: Frame, s: For) -> None:
@@ -24,7 +24,7 @@ def vector_loop(f: Frame, s: For) -> None:
     f.lanes, f.index, f.varying = s.lanes, s.index, variation.varying
     f.w.multiplies_roots = f.w.splits_floats and sqrt_newton.pays(s.body, s.lanes)
     writer = VectorLoop(f, s, variation.index_used)
-    partial = writer.known(int(s.stop.value)) if isinstance(s.stop, Constant) else writer.unknown(stop)
+    partial = writer.constant_count(int(s.stop.value)) if isinstance(s.stop, Constant) else writer.run_time_count(stop)
     f.close_scope()
     f.lanes, f.index, f.varying, f.counters = 0, None, set(), {}
     f.w.multiplies_roots = False
@@ -75,7 +75,7 @@ class VectorLoop:
         self.registers = [carry.register for carry in loop.carries]
         self.first = yields(f, [first_value(carry) for carry in loop.carries], self.registers)
 
-    def known(self, stop: int) -> list[str]:
+    def constant_count(self, stop: int) -> list[str]:
         """Write a loop of a constant count, without the iterations that cannot happen."""
         w, lanes = self.f.w, self.loop.lanes
         full = stop & -lanes if stop > 0 else 0
@@ -92,7 +92,7 @@ class VectorLoop:
             partial = self._masked_iteration(str(full), leading_mask(stop - full, lanes), partial)
         return partial
 
-    def unknown(self, stop: str) -> list[str]:
+    def run_time_count(self, stop: str) -> list[str]:
         """Write a loop of a count known only at run time."""
         w, lanes = self.f.w, self.loop.lanes
         stop = w.intrinsic("llvm.smax", "i64", 0, stop, "0")
@@ -126,15 +126,15 @@ class VectorLoop:
         """Write the full iterations, at least one, and go to `done`, which the caller opens."""
         f, w = self.f, self.f.w
         body, before = w.label("lanes"), w.block
-        rounds = CarriedPhis(f, self.loop.carries, self.first)
+        phis = CarriedPhis(f, self.loop.carries, self.first)
         w.jump(body)
         w.open(body)
         index, following = w.name(), w.name()
-        rounds.begin()
+        phis.begin()
         values = self._body(index)
         w.do(f"{following} = add i64 {index}, {self.loop.lanes}")
         w.branch(w.let(f"icmp slt i64 {following}, {full}"), body, done)
-        rounds.end(values, w.block, f"  {index} = phi i64 [ 0, %{before} ], [ {following}, %{w.block} ]")
+        phis.end(values, w.block, f"  {index} = phi i64 [ 0, %{before} ], [ {following}, %{w.block} ]")
         return values
 
     def _masked_iteration(self, index: str, mask: str, partial: list[str]) -> list[str]:
@@ -144,7 +144,7 @@ class VectorLoop:
         """
         f = self.f
         kinds = [vector(ELEMENT[r.dtype], f.lanes) for r in self.registers]
-        memory = [f.scratch(f"partial{n}", kind) for n, kind in enumerate(kinds)] if len(kinds) > _MOST_HELD else []
+        memory = [f.scratch(f"partial{n}", kind) for n, kind in enumerate(kinds)] if len(kinds) > _MAX_HELD else []
         for where, kind, value in zip(memory, kinds, partial, strict=False):
             f.w.do(f"store {kind} {value}, ptr {where}, align 64")
         for register, value in zip(self.registers, partial, strict=True):

@@ -18,7 +18,7 @@ from tracer.ir.dtypes import BOOL, DType
 from tracer.ir.loop import Address, Buffer, Load, Operand, Store, Update
 
 _WRITTEN_OUT = 16  # most lanes that are updated without a loop
-_MOST_ROWS = 8  # vectors that a strided load shuffles lanes from; a gather beyond
+_MAX_ROWS = 8  # vectors that a strided load shuffles lanes from; a gather beyond
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def _load(f: Frame, a: Access, fill: str) -> str:
         return _load_row(f, a, a.pointer, a.mask, fill)
     if a.offsets is None and a.stride == -1:
         return _load_reversed(f, a, fill)
-    if a.offsets is None and 2 <= a.stride <= max(n // 2, 2) and a.stride <= _MOST_ROWS and n > 1:
+    if a.offsets is None and 2 <= a.stride <= max(n // 2, 2) and a.stride <= _MAX_ROWS and n > 1:
         live = n if a.mask is None else leading_lanes(a.mask)
         if live is not None:
             return _load_strided(f, a) if live == n else _load_strided_part(f, a, live)

@@ -46,7 +46,7 @@ from tracer.codegen.llvm.kernels.sort.numpy_sort import (
     rows_declaration,
     shared_rows,
 )
-from tracer.codegen.llvm.kernels.sort.top_k import greatest_definition, split_greatest
+from tracer.codegen.llvm.kernels.sort.top_k import split_top_k, top_k_definition
 from tracer.codegen.llvm.toolchain.object_code import Compile, compile_object
 from tracer.errors import InternalError
 from tracer.ir import loop
@@ -193,7 +193,7 @@ def _sorting(what: str, kind: str) -> Routine:
     return Routine(f"{what}_{kind}", texts, _sort_spell, ())
 
 
-def _greatest_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
+def _top_k_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
     """Write values, places = the k largest elements of each row of source in descending order, and their indices (i32).
 
     Arguments: views source, values, places; constants rows, n and k, 1 <= k <= n.
@@ -203,12 +203,12 @@ def _greatest_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -
     return [f"call void @library.{routine.name}({', '.join(spelled)})"]
 
 
-def _greatest(kind: str) -> Routine:
-    text, name = greatest_definition(kind), f"greatest_{kind}"
+def _top_k(kind: str) -> Routine:
+    text, name = top_k_definition(kind), f"greatest_{kind}"
     texts: dict[str, tuple[str, ...]] = {
-        f"library.{name}": (text,), f"library.split.{name}": (text, split_greatest(kind)),
+        f"library.{name}": (text,), f"library.split.{name}": (text, split_top_k(kind)),
     }  # fmt: skip
-    return Routine(name, texts, _greatest_spell, ())
+    return Routine(name, texts, _top_k_spell, ())
 
 
 def _stream_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
@@ -225,7 +225,7 @@ LIBRARY: Final[dict[str, Routine]] = {
         *(_lapack("getrf", kind) for kind in BLAS_KINDS if kind not in OWN_KINDS),
         *map(_lu, OWN_KINDS),
         *(_sorting(what, kind) for kind in KINDS for what in _ROWS),
-        *map(_greatest, KINDS),
+        *map(_top_k, KINDS),
         Routine("stream", {NAME: (stream_definition(),)}, _stream_spell, ()),
     )
 }  # fmt: skip

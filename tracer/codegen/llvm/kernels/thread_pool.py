@@ -35,7 +35,7 @@ from tracer.codegen.llvm.toolchain.object_code import (
 from tracer.codegen.llvm.toolchain.target import is_x86
 from tracer.settings import thread_count, thread_count_in_force
 
-MOST_THREADS: Final = 256
+MAX_THREADS: Final = 256
 PARTS_A_THREAD: Final = 4
 """Parts claimed one by one balance threads that other processes slow down; more parts cost more claims."""
 SPINS: Final = 1500
@@ -65,7 +65,7 @@ def pool_text() -> str:
         "Threads.pause_declaration": f"declare void @llvm.{function}({argument})",
         "Threads.pause": f"call void @llvm.{function}({argument and 'i32 1'})",
         "Threads.sig_block": 1 if sys.platform == "darwin" else 0,
-        "Threads.max": MOST_THREADS, "Threads.parts": PARTS_A_THREAD, "Threads.spins": SPINS,
+        "Threads.max": MAX_THREADS, "Threads.parts": PARTS_A_THREAD, "Threads.spins": SPINS,
         "Threads.stack_bytes": STACK, "Threads.front": 1, "Threads.back": 1 << 16,
     }  # fmt: skip
     return expanded(routines(_FOLDER, _ROUTINES), values)

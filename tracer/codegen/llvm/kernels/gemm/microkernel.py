@@ -23,7 +23,7 @@ from tracer.codegen.llvm.kernels.gemm.kernel_loops import loop
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import DEPTH, PARAMETERS, Shape, attributes, intrinsics, mask
 from tracer.codegen.llvm.kernels.gemm.panel import LINE, LINES, NEXT, chunks_text, panel
 
-_LEAST_COPIED: Final = 192  # columns from which on rows of a are copied, to be contiguous; never in f64
+_MIN_COPIED: Final = 192  # columns from which on rows of a are copied, to be contiguous; never in f64
 _SKEW: Final = 64  # bytes between copied rows, or eight rows share the sets of the first cache
 _FAR: Final = 2  # rows of a that are prefetched ahead of the copy
 
@@ -53,7 +53,7 @@ define void @{name}({PARAMETERS}) #0 {{
 def _product(s: Shape, kind: str) -> str:
     """Return the loops over groups of columns, depths, rows and panels, which copy rows and panels at first use."""
     most, skew = s.group + s.width - s.lanes, _SKEW // s.size
-    copied = max(s.high * (DEPTH + skew), DEPTH * (s.high + skew)) if most >= _LEAST_COPIED else 1
+    copied = max(s.high * (DEPTH + skew), DEPTH * (s.high + skew)) if most >= _MIN_COPIED else 1
     names = [f"panel{v}" for v in range(1, s.vectors + 1)]
     given = (
         "ptr %x, ptr %panel, ptr %out.at, i64 %rows, i64 %depth, i64 %x.row, i64 %x.column, i64 %out_row, "
@@ -94,7 +94,7 @@ group.loop:
   %is.last.group = icmp sle i64 %g.left, {most}
   %group = select i1 %is.last.group, i64 %g.left, i64 {s.group}
   %g.next = add i64 %g, %group
-  %is.wide = icmp sge i64 %group, {_LEAST_COPIED}
+  %is.wide = icmp sge i64 %group, {_MIN_COPIED}
   %is.copied = and i1 %is.smooth, %is.wide
   br label %depth.loop
 depth.loop:

@@ -18,7 +18,7 @@ from tracer.codegen.llvm.kernels.gemm.kernel_shapes import Shape, fused
 BLOCK: Final = 64  # columns of a panel, at most
 _EIGHT: Final = 8  # columns factored at once, and rows solved for at once
 _AHEAD: Final = 4  # vectors in an iteration of a search
-_LEAST_NORMAL: Final = {"f32": "0x3810000000000000", "f64": "0x0010000000000000"}
+_MIN_NORMAL: Final = {"f32": "0x3810000000000000", "f64": "0x0010000000000000"}
 
 
 def at(s: Shape, name: str, base: str, row: str, step: str, column: str) -> str:
@@ -245,7 +245,7 @@ entry:
   br i1 %none, label %done, label %some
 some:
   %size = call {s.element} @llvm.fabs.f{8 * s.size}({s.element} %pivot)
-  %is.small = fcmp olt {s.element} %size, {_LEAST_NORMAL[kind]}
+  %is.small = fcmp olt {s.element} %size, {_MIN_NORMAL[kind]}
   br i1 %is.small, label %small, label %usual
 small:
   %below = add i64 %j, 1

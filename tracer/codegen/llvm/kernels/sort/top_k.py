@@ -14,7 +14,7 @@ from tracer.codegen.llvm.kernels.sort.numpy_sort import KINDS, item_size
 _VECTOR: Final = 64  # bytes
 
 
-def greatest_definition(kind: str) -> str:
+def top_k_definition(kind: str) -> str:
     """Return the function for rows of n elements, 1 <= k <= n: the k largest into values, their indices beside."""
     element, size = KINDS[kind], item_size(kind)
     lanes = _VECTOR // size
@@ -159,7 +159,7 @@ put:
 """
 
 
-def split_greatest(kind: str) -> str:
+def split_top_k(kind: str) -> str:
     """Return the function over rows that threads share; a part has at least `grain` rows."""
     names = ("source", "values", "places")
     slots = "\n".join(f"  %{v}.slot = getelementptr i64, ptr %given, i64 {i}" for i, v in enumerate((*names, "n", "k")))
