@@ -129,6 +129,17 @@ entry:
   %is.dense = icmp eq i64 %ldc, 1
   %is.vector = and i1 %is.column, %is.dense
   br label %loop
+{_blas_loop(kind)}
+done:
+  ret void
+}}
+"""
+
+
+def _blas_loop(kind: str) -> str:
+    """Call gemv for a product with a vector, else gemm, once for each product of the batch."""
+    item, letter = _ITEM[kind][0], BLAS_LETTER[kind]
+    return f"""\
 loop:
   %i = phi i64 [ 0, %entry ], [ %following, %next ]
   %a.at = mul i64 %i, %stride.a
@@ -150,11 +161,7 @@ ptr %out.i, ptr %ldc.slot)
 next:
   %following = add i64 %i, 1
   %more = icmp slt i64 %following, %batch
-  br i1 %more, label %loop, label %done
-done:
-  ret void
-}}
-"""
+  br i1 %more, label %loop, label %done"""
 
 
 def product_declarations(kind: str) -> str:

@@ -79,15 +79,7 @@ entry:
   %n.is.whole = icmp eq i64 %n.rest, 0
   %is.clear = or i1 %is.plain, %n.is.whole
   br i1 %is.clear, label %group.loop, label %clear
-clear:
-  %deepest = call i64 @llvm.smin.i64(i64 %k, i64 {DEPTH})
-  %n.up = add i64 %n, {s.lanes - 1}
-  %n.whole = and i64 %n.up, {-s.lanes}
-  %widest = call i64 @llvm.smin.i64(i64 %n.whole, i64 {most})
-  %cleared = mul i64 %deepest, %widest
-  %cleared.bytes = mul i64 %cleared, {s.size}
-  call void @llvm.memset.p0.i64(ptr align 64 %packed, i8 0, i64 %cleared.bytes, i1 false)
-  br label %group.loop
+{_cleared(s, most)}
 group.loop:
   %g = phi i64 [ 0, %entry ], [ 0, %clear ], [ %g.next, %group.end ]
   %g.left = sub i64 %n, %g
@@ -133,6 +125,48 @@ panel.loop:
   %panel = getelementptr {s.element}, ptr %packed, i64 %panel.skip
 {_next(s)}
   br i1 %is.new, label %pack, label %multiply
+{_panel_packed(s)}
+multiply:
+  switch i64 %vectors, label %panel{s.vectors} [ {cases} ]
+{calls}
+panel.end:
+  %a.line.next = add i64 %a.line, %a.lines
+  %j.next = add i64 %j, %columns
+  %j.more = icmp slt i64 %j.next, %g.next
+  br i1 %j.more, label %panel.loop, label %rows.end
+rows.end:
+  %h.next = add i64 %h, {s.high}
+  %h.more = icmp slt i64 %h.next, %m
+  br i1 %h.more, label %rows.loop, label %depth.end
+depth.end:
+  %p.next = add i64 %p, {DEPTH}
+  %p.more = icmp slt i64 %p.next, %k
+  br i1 %p.more, label %depth.loop, label %group.end
+group.end:
+  %g.more = icmp slt i64 %g.next, %n
+  br i1 %g.more, label %group.loop, label %done
+done:
+  ret void
+}}"""
+
+
+def _cleared(s: Shape, most: int) -> str:
+    """Clear the packed panels once, so that lanes beyond the last column stay zero."""
+    return f"""\
+clear:
+  %deepest = call i64 @llvm.smin.i64(i64 %k, i64 {DEPTH})
+  %n.up = add i64 %n, {s.lanes - 1}
+  %n.whole = and i64 %n.up, {-s.lanes}
+  %widest = call i64 @llvm.smin.i64(i64 %n.whole, i64 {most})
+  %cleared = mul i64 %deepest, %widest
+  %cleared.bytes = mul i64 %cleared, {s.size}
+  call void @llvm.memset.p0.i64(ptr align 64 %packed, i8 0, i64 %cleared.bytes, i1 false)
+  br label %group.loop"""
+
+
+def _panel_packed(s: Shape) -> str:
+    """Copy a panel of b to be contiguous, transposed if its columns are rows in memory."""
+    return f"""\
 pack:
   br i1 %is.plain, label %copy, label %turned
 turned:
@@ -165,29 +199,7 @@ copy.rest:
 copy.row.end:
   %q.next = add i64 %q, 1
   %q.more = icmp slt i64 %q.next, %depth
-  br i1 %q.more, label %copy, label %multiply
-multiply:
-  switch i64 %vectors, label %panel{s.vectors} [ {cases} ]
-{calls}
-panel.end:
-  %a.line.next = add i64 %a.line, %a.lines
-  %j.next = add i64 %j, %columns
-  %j.more = icmp slt i64 %j.next, %g.next
-  br i1 %j.more, label %panel.loop, label %rows.end
-rows.end:
-  %h.next = add i64 %h, {s.high}
-  %h.more = icmp slt i64 %h.next, %m
-  br i1 %h.more, label %rows.loop, label %depth.end
-depth.end:
-  %p.next = add i64 %p, {DEPTH}
-  %p.more = icmp slt i64 %p.next, %k
-  br i1 %p.more, label %depth.loop, label %group.end
-group.end:
-  %g.more = icmp slt i64 %g.next, %n
-  br i1 %g.more, label %group.loop, label %done
-done:
-  ret void
-}}"""
+  br i1 %q.more, label %copy, label %multiply"""
 
 
 def _rows_next(s: Shape) -> str:
