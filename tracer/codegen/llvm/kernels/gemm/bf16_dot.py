@@ -91,6 +91,31 @@ panel.loop:
 turned:
   call void %turn(ptr %packed, i64 %stride, ptr %b.at, i64 %pair.step, i64 %pairs, i64 %columns)
   br label %multiply
+{_pairs_copied(s)}
+multiply:
+  switch i64 %vectors, label %pairs{s.vectors} [ {cases} ]
+{calls}
+panel.end:
+  %j.next = add i64 %j, %columns
+  %j.more = icmp slt i64 %j.next, %n
+  br i1 %j.more, label %panel.loop, label %depth.end
+depth.end:
+  %p.next = add i64 %p, {DEPTH}
+  %p.more = icmp slt i64 %p.next, %k
+  br i1 %p.more, label %depth.loop, label %done
+done:
+  ret void
+}}"""
+
+
+def _interleaved(lanes: int) -> str:
+    numbers = ", ".join(f"i32 {x}" for lane in range(lanes) for x in (lane, lanes + lane))
+    return f"<{2 * lanes} x i32> <{numbers}>"
+
+
+def _pairs_copied(s: Shape) -> str:
+    """Copy a panel of b in interleaved pairs of rows, zeros for a row beyond the depth."""
+    return f"""\
 copy:
   %q = phi i64 [ 0, %panel.loop ], [ %q.next, %copy.row.end ]
   %row.number = shl i64 %q, 1
@@ -137,26 +162,7 @@ copy.one:
 copy.row.end:
   %q.next = add i64 %q, 1
   %q.more = icmp slt i64 %q.next, %steps
-  br i1 %q.more, label %copy, label %multiply
-multiply:
-  switch i64 %vectors, label %pairs{s.vectors} [ {cases} ]
-{calls}
-panel.end:
-  %j.next = add i64 %j, %columns
-  %j.more = icmp slt i64 %j.next, %n
-  br i1 %j.more, label %panel.loop, label %depth.end
-depth.end:
-  %p.next = add i64 %p, {DEPTH}
-  %p.more = icmp slt i64 %p.next, %k
-  br i1 %p.more, label %depth.loop, label %done
-done:
-  ret void
-}}"""
-
-
-def _interleaved(lanes: int) -> str:
-    numbers = ", ".join(f"i32 {x}" for lane in range(lanes) for x in (lane, lanes + lane))
-    return f"<{2 * lanes} x i32> <{numbers}>"
+  br i1 %q.more, label %copy, label %multiply"""
 
 
 def _panel(s: Shape, vectors: int) -> str:

@@ -17,6 +17,7 @@ from tracer.codegen.llvm.kernels.gemm.dispatch import BLAS_LETTER, THREADS, on_o
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept, loop
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import KINDS
 
+_GIVEN: Final = ("ptr %a", "i64 %n", "i64 %j", "i64 %width")
 _BLOCK: Final = 64  # columns; 32 to 96 differ by a twentieth
 
 
@@ -114,16 +115,65 @@ entry:
 """
 
 
+def _blocks(kind: str) -> str:
+    """Return the loop over blocks of columns of one matrix, which factors each and shares its strips."""
+    (element, _), letter = KINDS[kind], BLAS_LETTER[kind]
+    return f"""\
+define internal void @blocks.potrf_{kind}(ptr %a, i64 %n) #2 {{
+entry:
+{_slots("width", "lda", "info")}
+  %upper = alloca i8, align 1
+  %given = alloca [4 x i64], align 8
+  store i8 85, ptr %upper
+{_narrow(lda="%n")}
+  br label %block
+block:
+  %j = phi i64 [ 0, %entry ], [ %j.next, %onward ]
+  %left = sub i64 %n, %j
+  %width = call i64 @llvm.smin.i64(i64 %left, i64 {_BLOCK})
+{_narrow(width="%width")}
+  %skip = mul i64 %j, %n
+  %corner.skip = add i64 %skip, %j
+  %corner = getelementptr {element}, ptr %a, i64 %corner.skip
+  call void @tracer_lapack_{letter}potrf(ptr %upper, ptr %width.slot, ptr %corner, ptr %lda.slot, ptr %info.slot)
+  %found = load i32, ptr %info.slot, align 4
+  %failed = icmp ne i32 %found, 0
+  br i1 %failed, label %mark, label %share
+mark:
+  %area = mul i64 %n, %n
+  %last = sub i64 %area, 1
+  %end = getelementptr {element}, ptr %a, i64 %last
+  store {element} 0x7FF8000000000000, ptr %end
+  ret void
+share:
+  %below = sub i64 %left, %width
+  %strips.up = add i64 %below, {_BLOCK - 1}
+  %strips = udiv i64 %strips.up, {_BLOCK}
+  %is.last = icmp eq i64 %below, 0
+  br i1 %is.last, label %onward, label %strips.share
+strips.share:
+{keep(*_GIVEN)}
+  call void @tracer_share(ptr @blocks.potrf.solve_{kind}, ptr %given, i64 %strips, i64 1)
+  call void @tracer_share(ptr @blocks.potrf.take_{kind}, ptr %given, i64 %strips, i64 1)
+  br label %onward
+onward:
+  %j.next = add i64 %j, {_BLOCK}
+  %j.more = icmp slt i64 %j.next, %n
+  br i1 %j.more, label %block, label %done
+done:
+  ret void
+}}"""
+
+
 def _potrf(kind: str) -> str:
     """Return the factorization of one matrix: its loop over blocks, and the two parts that threads share."""
     element, size = KINDS[kind]
     letter = BLAS_LETTER[kind]
-    parameters = "ptr %a", "i64 %n", "i64 %j", "i64 %width"
     strip = f"""\
 entry:
 {_slots("width", "rows", "lda")}
 {_sides("LUTN")}
-{kept(*parameters)}
+{kept(*_GIVEN)}
 {_narrow(width="%width", lda="%n")}
   %stop = add i64 %j, %width
   %corner.skip = mul i64 %j, %n
@@ -158,50 +208,7 @@ declare void @tracer_lapack_{letter}potrf(ptr, ptr, ptr, ptr, ptr)
 declare void @tracer_blas_{letter}trsm(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
 declare void @{SYMBOL}{size}(ptr, i64, ptr, i64, i64, i64)
 {_stack(kind)}
-define internal void @blocks.potrf_{kind}(ptr %a, i64 %n) #2 {{
-entry:
-{_slots("width", "lda", "info")}
-  %upper = alloca i8, align 1
-  %given = alloca [4 x i64], align 8
-  store i8 85, ptr %upper
-{_narrow(lda="%n")}
-  br label %block
-block:
-  %j = phi i64 [ 0, %entry ], [ %j.next, %onward ]
-  %left = sub i64 %n, %j
-  %width = call i64 @llvm.smin.i64(i64 %left, i64 {_BLOCK})
-{_narrow(width="%width")}
-  %skip = mul i64 %j, %n
-  %corner.skip = add i64 %skip, %j
-  %corner = getelementptr {element}, ptr %a, i64 %corner.skip
-  call void @tracer_lapack_{letter}potrf(ptr %upper, ptr %width.slot, ptr %corner, ptr %lda.slot, ptr %info.slot)
-  %found = load i32, ptr %info.slot, align 4
-  %failed = icmp ne i32 %found, 0
-  br i1 %failed, label %mark, label %share
-mark:
-  %area = mul i64 %n, %n
-  %last = sub i64 %area, 1
-  %end = getelementptr {element}, ptr %a, i64 %last
-  store {element} 0x7FF8000000000000, ptr %end
-  ret void
-share:
-  %below = sub i64 %left, %width
-  %strips.up = add i64 %below, {_BLOCK - 1}
-  %strips = udiv i64 %strips.up, {_BLOCK}
-  %is.last = icmp eq i64 %below, 0
-  br i1 %is.last, label %onward, label %strips.share
-strips.share:
-{keep(*parameters)}
-  call void @tracer_share(ptr @blocks.potrf.solve_{kind}, ptr %given, i64 %strips, i64 1)
-  call void @tracer_share(ptr @blocks.potrf.take_{kind}, ptr %given, i64 %strips, i64 1)
-  br label %onward
-onward:
-  %j.next = add i64 %j, {_BLOCK}
-  %j.more = icmp slt i64 %j.next, %n
-  br i1 %j.more, label %block, label %done
-done:
-  ret void
-}}
+{_blocks(kind)}
 define internal void @blocks.potrf.solve_{kind}(ptr %given, i64 %begin, i64 %end) #2 {{
 {strip}{_narrow(rows="%rows")}
   call void @tracer_blas_{letter}trsm(ptr %side, ptr %triangle, ptr %form, ptr %diagonal, ptr %width.slot, \

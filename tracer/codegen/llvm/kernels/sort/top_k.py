@@ -18,7 +18,6 @@ def top_k_definition(kind: str) -> str:
     """Return the function for rows of n elements, 1 <= k <= n: the k largest into values, their indices beside."""
     element, size = KINDS[kind], item_size(kind)
     lanes = _VECTOR // size
-    vector, bits = f"<{lanes} x {element}>", f"i{lanes}"
     greater = {"f": "fcmp ugt", "i": "icmp sgt", "u": "icmp ugt"}[kind[0]]
     return f"""\
 declare i64 @llvm.cttz.i64(i64, i1)
@@ -45,6 +44,24 @@ first:
   %f.next = add i64 %f, 1
   %f.more = icmp slt i64 %f.next, %k
   br i1 %f.more, label %first, label %block
+{_vectors(kind, greater)}
+{_remainder(kind, greater)}
+row.end:
+  %following = add i64 %i, 1
+  %more = icmp slt i64 %following, %rows
+  br i1 %more, label %row, label %done
+done:
+  ret void
+}}
+"""
+
+
+def _vectors(kind: str, greater: str) -> str:
+    """Scan a row by vectors, and insert elements larger than the smallest kept."""
+    element, size = KINDS[kind], item_size(kind)
+    lanes = _VECTOR // size
+    vector, bits = f"<{lanes} x {element}>", f"i{lanes}"
+    return f"""\
 block:
   %b = phi i64 [ %k, %first ], [ %b.next, %block.end ]
   %b.more = icmp slt i64 %b, %whole
@@ -76,7 +93,12 @@ taken:
   br i1 %open.more, label %take, label %block.end
 block.end:
   %b.next = add i64 %b, {lanes}
-  br label %block
+  br label %block"""
+
+
+def _remainder(kind: str, greater: str) -> str:
+    """Scan the last elements of a row, too few for a vector."""
+    return f"""\
 rest:
   %r = phi i64 [ %b, %block ], [ %r.next, %rest.end ]
   %r.more = icmp slt i64 %r, %n
@@ -89,15 +111,7 @@ rest.put:
   br label %rest.end
 rest.end:
   %r.next = add i64 %r, 1
-  br label %rest
-row.end:
-  %following = add i64 %i, 1
-  %more = icmp slt i64 %following, %rows
-  br i1 %more, label %row, label %done
-done:
-  ret void
-}}
-"""
+  br label %rest"""
 
 
 def _greater(kind: str, greater: str, name: str, x: str, y: str) -> str:
