@@ -36,7 +36,7 @@ _ROUTINES: Final = (
 def entry_text() -> str:
     """Return the text of the entry and the result pool, which exports `tracer_entry` and `tracer_result_*`."""
     entry = routines(FOLDER, ("entry/declarations", "entry/entry", "entry/fits", "entry/unchanged"))
-    pool = routines(result_pool.FOLDER, result_pool.routine_names())
+    pool = routines(Path(result_pool.__file__).with_name("ll"), result_pool.routine_names())
     return expanded("\n".join((entry, pool, routines(FOLDER, (*OBJECTS, *_ROUTINES)))), names())
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from pathlib import Path
 from typing import Final, Protocol
 
 from tracer.once import once
@@ -22,24 +21,14 @@ _BLOCKS: Final = 16  # most blocks that are kept
 _GRAIN: Final = 1 << 16  # sizes are multiples of it, so that similar arrays reuse each other's memory
 _HUGE: Final = 1 << 22  # bytes from which on pages may be huge, as in NumPy
 
-FOLDER: Final = Path(__file__).with_name("ll")
-
 
 def routine_names() -> tuple[str, ...]:
-    """Return the files of `FOLDER` that make up the pool: the functions that NumPy calls, and the table they share."""
+    """Return the files in `ll/` that make up the pool: the functions that NumPy calls, and the table they share."""
     new = "new_linux" if sys.platform == "linux" else "new"
     return (
-        "declarations",
-        "whole",
-        "take_kept",
-        "drop_kept",
-        "find_kept",
-        new,
-        "cleared",
-        "resized",
-        "free",
-        "release",
-    )
+        "declarations", "whole", "take_kept", "drop_kept", "find_kept",
+        new, "cleared", "resized", "free", "release",
+    )  # fmt: skip
 
 
 def names() -> dict[str, int]:
