@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
 from operator import is_
-from typing import Any, assert_never
+from typing import Any, TypeVar, assert_never
 
 from tracer.ir.loop import (
     Address,
@@ -99,6 +99,36 @@ def with_statements(block: Block, change: Callable[[Statement], Sequence[Stateme
         statements += change(s)
     is_same = len(statements) == len(block.statements) and all(map(is_, statements, block.statements))
     return block if is_same else Block(tuple(statements), block.yields)
+
+
+Simple = TypeVar("Simple", bound=Compute | Load | Store | Update | Fault | Prefix)
+"""A statement of one operation."""
+
+
+def with_operands(
+    statement: Simple, value: Callable[[Operand], Operand], address: Callable[[Address], Address]
+) -> Simple:
+    """Replace the operands and the address that a statement reads. Results and buffers stay."""
+
+    def optional(operand: Operand | None) -> Operand | None:
+        return None if operand is None else value(operand)
+
+    s: Any = statement
+    changed: Any
+    match s:
+        case Compute():
+            changed = replace(s, operands=tuple(map(value, s.operands)))
+        case Load():
+            changed = replace(s, address=address(s.address), mask=optional(s.mask), fill=optional(s.fill))
+        case Store() | Update():
+            changed = replace(s, address=address(s.address), value=value(s.value), mask=optional(s.mask))
+        case Fault():
+            values = tuple(map(value, s.values))
+            changed = replace(s, predicate=value(s.predicate), position=value(s.position), values=values)
+        case _:
+            changed = replace(s, value=value(s.value), before=value(s.before))
+    replaced: Simple = changed
+    return replaced
 
 
 def results_of(statement: Statement) -> tuple[Register, ...]:
