@@ -315,7 +315,7 @@ class Along(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How threads share a library call: `count` panels of `width` indices along an axis, the last one the rest.
+    """Sharing of a library call: `count` panels of `width` indices along an axis, the last one the rest.
 
     at_once: panels that one thread takes at a time.
     """
@@ -328,7 +328,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """How a library routine runs. name: one of its kernels, "" for the plain one. split: None for one call."""
+    """Choice of a routine's kernel. name: "" for the plain one. split: how threads share it; None for one call."""
 
     name: str = ""
     split: Split | None = None
