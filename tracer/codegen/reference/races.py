@@ -93,8 +93,8 @@ class Stamps:
     def __init__(self, cells: int) -> None:
         self.epochs = {deed: np.zeros(cells, np.int64) for deed in Deed}
         self.threads = {deed: np.zeros(cells, np.int32) for deed in Deed}
-        self._epochs = {deed: array.data for deed, array in self.epochs.items()}  # the same, one by one: views
-        self._threads = {deed: array.data for deed, array in self.threads.items()}  # give ints at once
+        self._epochs = {deed: array.data for deed, array in self.epochs.items()}  # views for single elements
+        self._threads = {deed: array.data for deed, array in self.threads.items()}  # which are ints
 
     def race(self, deed: Deed, cells: Array, threads: Array | int, clock: Clock) -> int | None:
         """Stamp accesses to `cells` by `threads` (of equal shape, or one for all).

@@ -6,7 +6,7 @@
 
 Parameters are those of `microkernel`; turn is not used. The bandwidth of the large matrix limits all forms. Dots
 multiply a vector of each of some rows of a by vectors of the columns of b, which are copied to be contiguous, and add
-up the lanes at the end. A step is 64 bytes whatever the machine's vectors are, so bits do not depend on them. Rows add
+up the lanes at the end. A step is 64 bytes on every machine, so bits do not depend on them. Rows add
 eight rows of b, each times its element of a, to the result, in the order of k.
 """
 

@@ -5,7 +5,7 @@
 
 Rows are read in order. An unknown is its right-hand side less a dot product of its row; in the transpose, a multiple of
 an unknown's row is subtracted from the unknowns behind it (Golub & Van Loan 2013, Matrix Computations, 3.1). A step of
-a dot product is 64 bytes whatever the machine's vectors are, so bits do not depend on them.
+a dot product is 64 bytes on every machine, so bits do not depend on them.
 """
 
 from __future__ import annotations
