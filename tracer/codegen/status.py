@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Status(IntEnum):
-    """What a call returns."""
+    """Outcome of a call."""
 
     DONE = 0
     FAULT = 1  # the fault's site, position and values say which

@@ -16,7 +16,9 @@ from tracer.ir.types import Type
 from tracer.passes.blocked_variance import variances_in_blocks
 from tracer.passes.cache_blocking import in_blocks
 from tracer.schedule.algorithms.cumulative_tiles import TILE
+from tracer.schedule.algorithms.library_kernels import choose_kernels
 from tracer.schedule.cpu.nontemporal_stores import LEAST, streamed_results
+from tracer.schedule.cpu.outlined_reductions import outline_reductions
 from tracer.schedule.cpu.parallelise import LEAST_WORK, share_loops
 from tracer.schedule.cpu.vectorise import map_to_cpu
 from tracer.schedule.dispatch import write_other
@@ -110,12 +112,13 @@ def schedule(
     least_work: float = LEAST_WORK,
     donated: Collection[int] = (),
     short_products: bool = False,
+    tiles: bool = False,
 ) -> Scheduled:
     """The program's loops mapped to a CPU, mathematical functions written out.
 
     least_work: nests that are estimated to take less than so many nanoseconds are not shared by threads.
     donated: the inputs whose memory may be given to results. short_products: whether the machine multiplies matrices of
-    bf16; elsewhere they are converted.
+    bf16; elsewhere they are converted. tiles: whether in AMX tiles.
     """
     tile = TILE if least_work else _SMALL_TILE
     program = variances_in_blocks(program)
@@ -124,6 +127,7 @@ def schedule(
     module = split_reductions(module) if least_work else split_reductions(module, block=16, far=0)
     module = streamed_results(map_to_cpu(module), LEAST if least_work else _SMALL_TILE)
     module = share_loops(expand_math(key_extremes(module)), least_work)
+    module = outline_reductions(choose_kernels(module, tiles=tiles))
     return replace(plain, module=module)
 
 

@@ -44,6 +44,7 @@ from tracer.ir.loop import (
     While,
 )  # fmt: skip
 from tracer.ir.scalar import ScalarOp
+from tracer.schedule.algorithms.library_kernels import choose_kernels
 from tracer.settings import config
 
 # -- faults ------------------------------------------------------------------------------------------------------
@@ -259,7 +260,7 @@ def test_large_products_are_panels_whose_bits_threads_do_not_change(
     rng = np.random.default_rng(4)
     a, b = rng.standard_normal((batch, m, k)), rng.standard_normal((batch, k, n))
     stored_a, stored_b = (np.ascontiguousarray(x.swapaxes(1, 2) if t else x).reshape(-1) for x, t in ((a, ta), (b, tb)))
-    module = product(F64, batch, m, n, k, ta, tb)
+    module = choose_kernels(product(F64, batch, m, n, k, ta, tb))
     shared = "tracer_product_shared_f64" if n > 1 else "library.split.gemm_f64"
     assert f"call void @{shared}(" in emit_module(module)
     runnable, outs = executable(module), []

@@ -143,7 +143,7 @@ def test_even_parts_are_one_for_each_thread_or_as_long_as_pays(threads: int, mos
 
 _FORKED = """
 import ctypes, os, signal, threading, time
-from tracer.codegen.llvm import pool
+from tracer.codegen.llvm.kernels import thread_pool as pool
 from tracer.settings import thread_count
 
 symbols = pool.process_symbols

@@ -31,7 +31,7 @@ Spell = Callable[[Operand], str]  # an operand's name or literal
 
 
 def expression(s: Compute, operand: Spell, helpers: dict[str, None]) -> str:
-    """The right-hand side of `result = op(*operands)`; it may add to the helpers that the module needs."""
+    """Return the right-hand side of `result = op(*operands)`, and add the helpers that it calls to `helpers`."""
     dtype = s.operands[-1].dtype
     place = Place(dtype, helpers, s.operands[-1])
     values = [operand(o) for o in s.operands]
@@ -53,7 +53,7 @@ def expression(s: Compute, operand: Spell, helpers: dict[str, None]) -> str:
 
 
 def binary(op: ScalarOp, dtype: DType, a: str, b: str, helpers: dict[str, None]) -> str:
-    """op(a, b) on names."""
+    """Return op(a, b) on names."""
     place = Place(dtype, helpers)
     if dtype not in SHORT_FLOATS:
         return spell(op, place, a, b)
@@ -61,17 +61,17 @@ def binary(op: ScalarOp, dtype: DType, a: str, b: str, helpers: dict[str, None])
 
 
 def widen(p: Place, value: str) -> str:
-    """A short float as f32; any other value as it is."""
+    """Return a short float as f32; any other value unchanged."""
     return p.of_dtype("widen", value) if p.dtype in SHORT_FLOATS else value
 
 
 def shorten(p: Place, target: DType, value: str) -> str:
-    """An f32 rounded to a short float."""
+    """Return an f32 rounded to a short float."""
     return p.call(f"shorten_{short_name(target)}", value)
 
 
 def convert(p: Place, target: DType, value: str) -> str:
-    """CONVERT from the place's dtype."""
+    """Return a value converted from the place's dtype."""
     source = F32 if p.dtype in SHORT_FLOATS else p.dtype
     if p.dtype == target:
         return value
@@ -93,7 +93,7 @@ def convert(p: Place, target: DType, value: str) -> str:
 
 
 def _spread(dtype: DType, value: str) -> str:
-    """A narrow integer in all bits of its byte."""
+    """Return a narrow integer sign-extended to the bits of its byte."""
     free = 8 - bits(dtype)
     if is_signed(dtype):
         return f"((i8)({value} << {free}) >> {free})"
@@ -109,13 +109,13 @@ _BITS: Final = {
 
 
 def bitcast(source: DType, target: DType, value: str) -> str:
-    """The same bits as another dtype; short floats are integers already."""
+    """Return the bits of a value as another dtype; short floats are integers already."""
     known = _BITS.get((source, target))
     return f"{known}({value})" if known is not None else f"({type_name(target)}){value}"
 
 
 def _nextafter(p: Place, a: str, b: str) -> str:
-    """A sum with a NaN in it where one operand is NaN."""
+    """Return the next float, or a sum that is NaN where one operand is NaN."""
     x, y = widen(p, a), widen(p, b)
     short = p.dtype in SHORT_FLOATS
     bits = (a, b) if short else (bitcast(p.dtype, _word(p.dtype), a), bitcast(p.dtype, _word(p.dtype), b))

@@ -1,4 +1,4 @@
-"""The state of spelling one kernel: its lines, and the names of its registers and buffers."""
+"""State of spelling one kernel: its lines, and the names of its registers and buffers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TYPES: Final = frozenset(re.findall(r" (\w+);", PREAMBLE))
 
 
 class Frame:
-    """One kernel being spelled. helpers: those that the module needs so far, in no order."""
+    """One kernel being spelled. helpers: the helpers that the module needs so far, unordered."""
 
     def __init__(self, function: Function, helpers: dict[str, None]) -> None:
         self.function = function
@@ -29,7 +29,7 @@ class Frame:
         self._next: dict[str, int] = {}
 
     def fail(self, problem: str) -> NoReturn:
-        """What is asked for is none of this backend's business: a bug of the schedule."""
+        """Raise InternalError for a statement that this backend cannot spell: a bug of the schedule."""
         raise InternalError(f"cuda: {problem}, in function '{self.function.name}'")
 
     # -- lines ---------------------------------------------------------------------------------------
@@ -40,7 +40,7 @@ class Frame:
 
     @contextmanager
     def braces(self, head: str, tail: str = "}") -> Iterator[None]:
-        """Lines between braces."""
+        """Write lines between braces."""
         self.do(f"{head} {{")
         self.depth += 1
         yield
@@ -50,11 +50,11 @@ class Frame:
     # -- names ---------------------------------------------------------------------------------------
 
     def define(self, register: Register) -> str:
-        """A name for a register, and its type in front: how a declaration begins."""
+        """Name a register and return its declaration's beginning: the type and the name."""
         return f"{type_name(register.dtype)} {self.name(register)}"
 
     def name(self, what: Register | Buffer) -> str:
-        """The name of a register or buffer, given at first sight: its own, made unique and fit for C++."""
+        """Return the name of a register or buffer: at first sight its own, made unique and valid in C++."""
         found = self._names.get(what)
         if found is None:
             hint = re.sub(r"\W", "_", what.name)
@@ -64,11 +64,11 @@ class Frame:
         return found
 
     def alias(self, register: Register, name: str) -> None:
-        """Let the register go by a name that exists."""
+        """Give a register an existing name."""
         self._names[register] = name
 
     def fresh(self, hint: str) -> str:
-        """A name that nothing has yet."""
+        """Return an unused name."""
         name, number = hint, self._next.get(hint, 0)
         if hint == "v":
             name, number = f"v{number}", number + 1
@@ -82,19 +82,19 @@ class Frame:
     # -- operands ------------------------------------------------------------------------------------
 
     def operand(self, operand: Operand) -> str:
-        """A register's name, or a literal."""
+        """Return a register's name, or a literal."""
         return literal(operand) if isinstance(operand, Constant) else self.name(operand)
 
     def index(self, operand: Operand) -> str:
-        """An i64 operand, where a literal needs no type."""
+        """Return an i64 operand where a literal needs no type."""
         return str(int(operand.value)) if isinstance(operand, Constant) else self.name(operand)
 
     def element(self, buffer: Buffer, address: Address) -> str:
-        """An element of a buffer."""
+        """Return an element of a buffer."""
         return f"{self.name(buffer)}[{self.address(address)}]"
 
     def address(self, address: Address) -> str:
-        """`4 * i - j + 1`."""
+        """Return an address such as `4 * i - j + 1`."""
         text = ""
         for register, coefficient in address.terms:
             size, name = abs(coefficient), self.name(register)

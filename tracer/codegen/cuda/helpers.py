@@ -1,7 +1,7 @@
-"""Device functions that kernels call: what C++ leaves undefined, or means differently from `tracer.ir.scalar`.
+"""Device functions that kernels call, for operations that C++ leaves undefined or defines differently from `ir.scalar`.
 
-A module contains those that it uses, in the order of `HELPERS`. All are plain C++ on bits and values, apart from
-the two conversions of f16, which the machine has instructions for.
+A module contains the ones that it calls, in the order of `HELPERS`. All are plain C++ on bits and values, except the
+two conversions of f16, which the machine has instructions for.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _bf16() -> Iterator[tuple[str, str]]:
 
 
 def _narrow_float(dtype: DType) -> Iterator[tuple[str, str]]:
-    """By integers alone; what the steps mean is told in `codegen.llvm.short_floats`."""
+    """Yield conversions by integers alone; `codegen.llvm.emit.short_floats` explains the steps."""
     name, form, kind = short_name(dtype), FORMATS[dtype], type_name(dtype)
     sign, first_nan = form.sign, form.first_nan
     if form.specials:
@@ -112,7 +112,7 @@ def _narrow_float(dtype: DType) -> Iterator[tuple[str, str]]:
 
 
 def _exponents() -> Iterator[tuple[str, str]]:
-    """f8e8m0fnu, whose bits are an f32's exponent."""
+    """Yield the conversions of f8e8m0fnu, whose bits are an f32's exponent."""
     name, kind = short_name(F8E8M0FNU), type_name(F8E8M0FNU)
     yield (
         f"widen_{name}",
@@ -133,7 +133,7 @@ def _exponents() -> Iterator[tuple[str, str]]:
 
 
 def _round_to_odd() -> Iterator[tuple[str, str]]:
-    """f64 as the f32 that rounds to any shorter float as the f64 itself would (Boldo & Melquiond 2008)."""
+    """Yield f64 to an f32 that rounds to any shorter float as the f64 itself would (Boldo & Melquiond 2008)."""
     yield (
         "round_to_odd",
         _helper("""
@@ -150,7 +150,7 @@ def _round_to_odd() -> Iterator[tuple[str, str]]:
 
 
 def _extrema(dtype: DType) -> Iterator[tuple[str, str]]:
-    """NaN wins, and -0 is less than +0: of equal values the bits are joined."""
+    """Yield maximum and minimum: NaN wins, and -0 is less than +0, since the bits of equal values are joined."""
     name = short_name(dtype)
     single, double = ("__float_as_int", "__int_as_float"), ("__double_as_longlong", "__longlong_as_double")
     to, back = single if dtype == F32 else double
@@ -166,7 +166,7 @@ def _extrema(dtype: DType) -> Iterator[tuple[str, str]]:
 
 
 def _nextafter(dtype: DType) -> Iterator[tuple[str, str]]:
-    """On the bits and the values that they stand for (f32 for short floats); NaN is for the caller."""
+    """Yield the next float from bits and values (f32 for short floats); the caller handles NaN."""
     word, value = f"u{8 * dtype.itemsize}", type_name(dtype if dtype == F64 else F32)
     sign = f"({word})1 << {8 * dtype.itemsize - 1}"
     yield (
@@ -182,7 +182,7 @@ def _nextafter(dtype: DType) -> Iterator[tuple[str, str]]:
 
 
 def _parts(dtype: DType) -> Iterator[tuple[str, str]]:
-    """Exponents and significands, the latter in [3/4, 3/2), and products with powers of two."""
+    """Yield exponents and significands, the latter in [3/4, 3/2), and products with powers of two."""
     single = dtype == F32
     name, word, suffix = short_name(dtype), "i32" if single else "i64", "f" if single else ""
     to, back = ("__float_as_int", "__int_as_float") if single else ("__double_as_longlong", "__longlong_as_double")
@@ -219,7 +219,7 @@ def _integer(value: int, target: DType) -> str:
 
 
 def _saturation(source: DType, target: DType) -> Iterator[tuple[str, str]]:
-    """Truncated; the integer's ends beyond it; 0 for NaN. The bounds are powers of two, exact in either float."""
+    """Yield truncation, saturating, and 0 for NaN. The bounds are powers of two, exact in either float."""
     s, t, width = short_name(source), type_name(wide_dtype(target) if is_narrow(target) else target), bits(target)
     low, high = (-(1 << (width - 1)), 1 << (width - 1)) if is_signed(target) else (0, 1 << width)
     suffix = "f" if source == F32 else ""
@@ -239,7 +239,7 @@ def _saturation(source: DType, target: DType) -> Iterator[tuple[str, str]]:
 
 
 def _division(dtype: DType) -> Iterator[tuple[str, str]]:
-    """x / 0 has all bits set, x % 0 is x; the lowest integer by -1 gives itself and 0."""
+    """Yield division and remainder: x / 0 has all bits set, x % 0 is x; the minimum by -1 gives itself and 0."""
     t, wide = short_name(dtype), computing_name(dtype)
     quotient = f"b == -1 ? ({t})(0 - ({wide})a) : ({t})(a / b)" if is_signed(dtype) else f"({t})(a / b)"
     rest = f"b == -1 ? ({t})0 : ({t})(a % b)" if is_signed(dtype) else f"({t})(a % b)"
@@ -249,7 +249,7 @@ def _division(dtype: DType) -> Iterator[tuple[str, str]]:
 
 
 def _shifts(dtype: DType) -> Iterator[tuple[str, str]]:
-    """By the width or more: 0, or the sign."""
+    """Yield shifts: by the width or more, 0 or the sign."""
     t, width = short_name(dtype), 8 * dtype.itemsize
     word, wide, signed = f"u{width}", computing_name(dtype), f"i{width}"
     inside = f"({word})n < {width}"
@@ -290,6 +290,6 @@ HELPERS: Final[Mapping[str, str]] = dict(_all())
 
 
 def helper_text(used: Mapping[str, None]) -> str:
-    """The definitions of the helpers in `used`, in one fixed order, before those that are given by their text."""
+    """Return the definitions of the helpers in `used`: known ones in a fixed order, then those given by their text."""
     given = [name for name in used if name not in HELPERS]
     return "".join([*(text for name, text in HELPERS.items() if name in used), *sorted(given)])

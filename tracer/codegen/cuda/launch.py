@@ -1,8 +1,8 @@
-"""Running CUDA source on a device, through CuPy.
+"""Runs of CUDA source on a device, through CuPy.
 
-NOT YET RUN ON A DEVICE. The kernels that it launches have passed golden texts, NVRTC for sm_80 and sm_90, and
-their schedules the interpreter of loop IR; this file itself is typed, its plan of buffers and launches is
-tested against a stand-in for CuPy, and nothing more.
+NOT YET RUN ON A DEVICE. The kernels that it launches have passed golden texts, NVRTC for sm_80 and sm_90, and their
+schedules the interpreter of loop IR. This file itself is typed, and its plan of buffers and launches is tested against
+a stand-in for CuPy, and nothing more.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Outcome:
 
 
 def load_cupy() -> CuPy:
-    """The module. Raises DeviceError where it is not installed, or finds no device."""
+    """Return CuPy's module. Raises DeviceError where it is not installed, or finds no device."""
     if importlib.util.find_spec("cupy") is None:
         raise DeviceError(message("CuPy, which launches kernels, is not installed", help=INSTALL))
     cupy = importlib.import_module("cupy")
@@ -49,8 +49,8 @@ def load_cupy() -> CuPy:
 def run(source: CudaSource, inputs: Sequence[Any], *, cupy: CuPy = None) -> Outcome:
     """Run the entry's steps on the current device and stream, then wait for the fault record if there is one.
 
-    inputs: arrays of the INPUT parameters, on the host or the device, C-contiguous or copied.
-    cupy: what to launch with, for tests. Raises DeviceError for steps that need the host.
+    inputs: arrays of the INPUT parameters, on the host or the device, C-contiguous or copied. cupy: the module to
+    launch with, for tests. Raises DeviceError for steps that need the host.
     """
     if source.on_host:
         raise DeviceError(message("these steps do not run on a GPU yet", *source.on_host, help="run on the CPU"))
@@ -81,7 +81,7 @@ class _Launcher:
         return self.cupy.ascontiguousarray(self.cupy.asarray(host.view(storage(parameter.dtype)))).reshape(-1)
 
     def run(self) -> Outcome:
-        """Launch everything in order."""
+        """Launch all steps in order."""
         module = self.cupy.RawModule(code=self.source.text, backend="nvrtc", options=OPTIONS)
         functions = {kernel.name: module.get_function(kernel.name) for kernel in self.source.kernels}
         for step in self.source.steps:
@@ -96,7 +96,7 @@ class _Launcher:
     def _launch(self, functions: Mapping[str, Any], step: Invoke) -> None:
         kernel = self.source.kernel(step.function)
         if not kernel.grid:
-            return  # CUDA takes an empty grid for a mistake
+            return  # CUDA rejects an empty grid
         arguments = [self._argument(a) for a in step.arguments]
         arguments += [self.record] if kernel.faults else []
         functions[step.function]((kernel.grid,), (kernel.block,), tuple(arguments))
@@ -109,7 +109,7 @@ class _Launcher:
         raise InternalError("cuda: a kernel takes a register that only a host could know")
 
     def view(self, view: View) -> DeviceArray:
-        """The memory from an address on, as the type that kernels see."""
+        """Return the memory from an address on, in the type that kernels see."""
         buffer, start = view.buffer, _constant(view.start)
         if buffer.space is Space.ARENA:
             stop = buffer.offset + buffer.size * buffer.dtype.itemsize
@@ -124,7 +124,7 @@ class _Launcher:
 
 
 def storage(dtype: DType) -> DType:
-    """The dtype that holds the bits in memory: unsigned integers for bool and the short floats."""
+    """Return the dtype that holds the bits in memory: unsigned integers for bool and the short floats."""
     if dtype == BOOL or (is_float(dtype) and dtype.itemsize < 4):
         return np.dtype(f"u{dtype.itemsize}")
     return dtype

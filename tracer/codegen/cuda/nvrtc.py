@@ -1,7 +1,7 @@
 """NVRTC through ctypes: CUDA C++ to PTX and machine code, without a GPU, a driver or CuPy.
 
-The library comes with the wheel `nvidia-cuda-nvrtc`. Versions are pinned to 13.0: NVRTC 13.4 emits PTX that
-the ptxas of a 13.0 driver rejects.
+The library comes with the wheel `nvidia-cuda-nvrtc`. Versions are pinned to 13.0: NVRTC 13.4 emits PTX that the ptxas
+of a 13.0 driver rejects.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ OPTIONS: Final = (
     "--prec-div=true",
     "--prec-sqrt=true",
 )
-"""What the meaning of kernels rests on, whoever compiles them."""
+"""Options that the meaning of kernels depends on, for any compiler."""
 
 _LOG: Final = "--ptxas-options=-v"
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What one kernel takes: registers a thread, bytes of stack and of spilled registers a thread, of shared memory."""
+    """Resources of one kernel: registers, bytes of stack and of spilled registers a thread, bytes of shared memory."""
 
     registers: int
     stack: int
@@ -43,7 +43,7 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """PTX text, machine code, what the compiler said, and the resources of each kernel by its name."""
+    """PTX text, machine code, the compiler's log, and the resources of each kernel by its name."""
 
     ptx: str
     cubin: bytes
@@ -59,8 +59,8 @@ def is_available() -> bool:
 def compile_cuda(source: str, arch: str = "sm_90", *, options: tuple[str, ...] = OPTIONS) -> Compiled:
     """Compile a translation unit for an architecture such as "sm_80".
 
-    Raises DeviceError where NVRTC is not installed or does not know the architecture, InternalError with its log
-    where the source is wrong.
+    Raises DeviceError where NVRTC is not installed or does not know the architecture, InternalError with its log where
+    the source is wrong.
     """
     library = _library()
     program = ctypes.c_void_p()
@@ -90,7 +90,7 @@ _NUMBERS: Final = {
 
 
 def parse_resources(log: str) -> dict[str, Resources]:
-    """What ptxas says of each kernel under `-v`."""
+    """Return the resources of each kernel from ptxas's log under `-v`."""
     found: dict[str, dict[str, int]] = {}
     current: dict[str, int] = {}
     for line in log.splitlines():
@@ -109,7 +109,7 @@ def parse_resources(log: str) -> dict[str, Resources]:
 
 @cache
 def _library_path() -> Path | None:
-    """libnvrtc of the wheel: `nvidia/cu13/lib` since CUDA 13, `nvidia/cuda_nvrtc/lib` before."""
+    """Return the wheel's libnvrtc: in `nvidia/cu13/lib` since CUDA 13, `nvidia/cuda_nvrtc/lib` before."""
     spec = importlib.util.find_spec("nvidia")
     for root in spec.submodule_search_locations or () if spec is not None else ():
         for folder in ("cu13", "cuda_nvrtc"):
@@ -137,7 +137,7 @@ def _check(status: int) -> None:
 
 
 def _output(program: ctypes.c_void_p, what: str) -> bytes:
-    """One of a program's outputs: ProgramLog, PTX or CUBIN."""
+    """Return one of a program's outputs: ProgramLog, PTX or CUBIN."""
     library, size = _library(), ctypes.c_size_t()
     _check(getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
     buffer = ctypes.create_string_buffer(size.value)

@@ -1,7 +1,7 @@
-"""One table: how each scalar operation is spelled in CUDA C++, as an expression of its operands' names.
+"""Table of scalar operations: how each is spelled in CUDA C++, as an expression of its operands' names.
 
 The meanings are those of `tracer.ir.scalar`. Signed arithmetic goes through unsigned integers, since C++ leaves its
-overflow undefined. Nothing is contracted: kernels are compiled with `--fmad=false`, and FMA says so itself.
+overflow undefined. No product is contracted: kernels are compiled with `--fmad=false`, and FMA is spelled as such.
 Short floats never come here: their operands are widened to f32 before, their results rounded after.
 """
 
@@ -19,7 +19,7 @@ from tracer.ir.scalar import ScalarOp
 
 
 class Place:
-    """Where an operation is spelled: the dtype of its operands, and the helpers that the module will need.
+    """Place where an operation is spelled: the dtype of its operands, and the helpers that the module will need.
 
     known: the integer that the last operand is, where it is a constant.
     """
@@ -37,19 +37,19 @@ class Place:
         return 8 * self.dtype.itemsize
 
     def call(self, name: str, *values: str) -> str:
-        """A call of one of our helpers."""
+        """Return the name of one of our helpers, and note that the module needs it."""
         self.helpers[name] = None
         return f"tr_{name}({', '.join(values)})"
 
     def table(self, values: list[str]) -> str:
-        """The name of an array of constants of this dtype."""
+        """Return the name of an array of constants of this dtype."""
         entries, kind = ", ".join(values), type_name(self.dtype)
         name = f"tr_table_{hashlib.sha256(entries.encode()).hexdigest()[:16]}"
         self.helpers[f"static __device__ const {kind} {name}[{len(values)}] = {{{entries}}};\n"] = None
         return name
 
     def of_dtype(self, name: str, *values: str) -> str:
-        """A call of the helper for this dtype."""
+        """Return the name of the helper for this dtype."""
         return self.call(f"{name}_{short_name(self.dtype)}", *values)
 
 
@@ -57,7 +57,7 @@ Spelling = Callable[..., str]
 
 
 def _operator(symbol: str) -> Spelling:
-    """On floats as it stands; on integers wrapping."""
+    """Spell an operator: on floats plainly, on integers wrapping."""
 
     def spell(p: Place, a: str, b: str) -> str:
         if is_float(p.dtype):
@@ -83,7 +83,7 @@ def _comparison(symbol: str) -> Spelling:
 
 
 def _function(name: str) -> Spelling:
-    """A function of C, `f` appended for f32."""
+    """Spell a function of C, with `f` appended for f32."""
 
     def spell(p: Place, *values: str) -> str:
         return f"{name}{'f' if p.dtype == F32 else ''}({', '.join(values)})"
@@ -92,7 +92,7 @@ def _function(name: str) -> Spelling:
 
 
 def _helper(name: str) -> Spelling:
-    """One of our helpers for the dtype."""
+    """Spell a call of our helper for the dtype."""
 
     def spell(p: Place, *values: str) -> str:
         return p.of_dtype(name, *values)
@@ -126,7 +126,7 @@ def _not(p: Place, a: str) -> str:
 
 
 def _division(name: str, symbol: str) -> Spelling:
-    """By a constant other than 0 and -1 there is nothing to guard."""
+    """Spell a division, unguarded by a constant other than 0 and -1."""
 
     def spell(p: Place, a: str, b: str) -> str:
         if p.known is None or p.known in (0, -1):
@@ -137,7 +137,7 @@ def _division(name: str, symbol: str) -> Spelling:
 
 
 def _shift(name: str, symbol: str) -> Spelling:
-    """By a constant below the width there is nothing to guard."""
+    """Spell a shift, unguarded by a constant below the width."""
 
     def spell(p: Place, a: str, count: str) -> str:
         if p.known is None or not 0 <= p.known < p.width:
@@ -206,11 +206,11 @@ SPELLINGS: Final[Mapping[ScalarOp, Spelling]] = {
     ScalarOp.GE: _comparison(">="),
     ScalarOp.SELECT: _select,
 }
-"""CONVERT, BITCAST, NEXTAFTER and LOOKUP look at more than one spelling of their operands: see `compute`."""
+"""Without CONVERT, BITCAST, NEXTAFTER and LOOKUP, which need more than their operands' names: see `compute`."""
 
 
 def spell(op: ScalarOp, place: Place, *values: str) -> str:
-    """The expression of `op` on operands of the place's dtype. Raises InternalError for math functions."""
+    """Return the expression of `op` on operands of the place's dtype. Raises InternalError for math functions."""
     function = SPELLINGS.get(op)
     if function is None:
         raise InternalError(f"cuda: {op.label} of {short_name(place.dtype)} should have been expanded before")

@@ -9,7 +9,8 @@ from tracer.ir.loop import Buffer, Copy, Invoke, Register
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel. grid and block: how many blocks, and threads of each. shared: bytes of static shared memory a block.
+    """A kernel. grid and block: the number of blocks, and of threads in each. shared: bytes of static shared memory a
+    block.
 
     A grid of 0 is not to be launched. Kernels with faults take the fault record as one parameter more.
     """
@@ -34,7 +35,8 @@ Step = Invoke | Copy | Host
 
 @dataclass(frozen=True, slots=True)
 class CudaSource:
-    """text: the translation unit. steps: what the entry does, in order. parameters: its buffers. arena: in bytes.
+    """Source of a program. text: the translation unit. steps: of the entry, in order. parameters: its buffers. arena:
+    bytes.
 
     Faults: the record is one u64, all bits set at first, lowered to `site << FAULT_SHIFT | position`.
     """
@@ -47,19 +49,19 @@ class CudaSource:
 
     @property
     def on_host(self) -> tuple[str, ...]:
-        """What no kernel does yet: empty where a GPU can run everything."""
+        """Steps that no kernel does yet: empty where a GPU can run the whole program."""
         return tuple([step.what for step in self.steps if isinstance(step, Host)])
 
     def kernel(self, name: str) -> Kernel:
-        """The kernel of that name. Raises KeyError for others."""
+        """Return the kernel of a name. Raises KeyError for an unknown one."""
         return {kernel.name: kernel for kernel in self.kernels}[name]
 
 
 FAULT_SHIFT = 40
 """Bits of the fault record that hold the position; the site stands above, so that the lowest of both wins."""
 
-MOST_BLOCKS = (1 << 31) - 1
+MAX_BLOCKS = (1 << 31) - 1
 """CUDA's limit on the first dimension of a grid."""
 
-MOST_THREADS = 1024
+MAX_THREADS = 1024
 """CUDA's limit on the threads of a block."""

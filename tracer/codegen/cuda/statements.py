@@ -1,4 +1,4 @@
-"""The statements of a kernel, each as lines of CUDA C++."""
+"""Statements of a kernel, each as lines of CUDA C++."""
 
 from __future__ import annotations
 
@@ -9,86 +9,54 @@ from tracer.codegen.cuda.compute import expression
 from tracer.codegen.cuda.frame import Frame
 from tracer.codegen.cuda.source import FAULT_SHIFT
 from tracer.codegen.cuda.types import SHORT_FLOATS, literal, memory_name, type_name
+from tracer.ir import loop
 from tracer.ir.dtypes import BOOL, I64, DType, is_signed
-from tracer.ir.loop import (
-    Alloc,
-    Barrier,
-    Block,
-    Callback,
-    Compute,
-    Constant,
-    Copy,
-    Fault,
-    For,
-    If,
-    Invoke,
-    Leave,
-    Library,
-    Load,
-    LoopKind,
-    Operand,
-    Prefix,
-    Register,
-    Shuffle,
-    ShuffleKind,
-    Space,
-    StackLength,
-    StackPop,
-    StackPush,
-    StackRead,
-    StackReset,
-    StackWrite,
-    Statement,
-    Store,
-    Transpose,
-    Update,
-    While,
-)  # fmt: skip
 from tracer.ir.loop.build import constant
 
 _ALL_LANES = "0xffffffffu"
 
 
-def run_block(f: Frame, block: Block) -> None:
+def run_block(f: Frame, block: loop.Block) -> None:
     """Write a block's statements."""
     for statement in block.statements:
         _statement(f, statement)
 
 
-def _statement(f: Frame, s: Statement) -> None:
+def _statement(f: Frame, s: loop.Statement) -> None:
     match s:
-        case Compute():
+        case loop.Compute():
             f.do(f"const {f.define(s.result)} = {expression(s, f.operand, f.helpers)};")
-        case Load():
+        case loop.Load():
             _load(f, s)
-        case Store():
+        case loop.Store():
             value = f"(u8){f.operand(s.value)}" if s.buffer.dtype == BOOL else f.operand(s.value)
             where = "" if s.mask is None else f"if ({f.operand(s.mask)}) "
             f.do(f"{where}{f.element(s.buffer, s.address)} = {value};")
-        case For():
+        case loop.For():
             _for(f, s)
-        case If():
+        case loop.If():
             _if(f, s)
-        case Alloc():
-            shared = "__shared__ " if s.buffer.space is Space.SHARED else ""
+        case loop.Alloc():
+            shared = "__shared__ " if s.buffer.space is loop.Space.SHARED else ""
             f.do(f"{shared}{memory_name(s.buffer.dtype)} {f.name(s.buffer)}[{s.buffer.size}];")
-        case Fault():
-            site, position = f.index(Constant(I64.type(s.site << FAULT_SHIFT), I64)), f.operand(s.position)
+        case loop.Fault():
+            site, position = f.index(loop.Constant(I64.type(s.site << FAULT_SHIFT), I64)), f.operand(s.position)
             f.do(f"if ({f.operand(s.predicate)}) atomicMin(fault, 0x{int(site):x}ull | (u64){position});")
-        case Barrier():
+        case loop.Barrier():
             f.do("__syncthreads();")
-        case Shuffle():
+        case loop.Shuffle():
             _shuffle(f, s)
         case (
-            Update() | While() | Prefix() | Copy() | Transpose() | Leave() | Invoke() | Library() | Callback()
-            | StackPush() | StackPop() | StackRead() | StackWrite() | StackReset() | StackLength()
+            loop.Update() | loop.While() | loop.Prefix() | loop.Copy() | loop.Transpose() | loop.Leave()
+            | loop.Invoke() | loop.Library() | loop.Callback() | loop.StackPush() | loop.StackPop()
+            | loop.StackRead() | loop.StackWrite() | loop.StackReset() | loop.StackLength()
         ):  # fmt: skip
             f.fail(f"{type(s).__name__} within a kernel, which the schedule leaves to the host")
         case _:
             assert_never(s)
 
 
-def _load(f: Frame, s: Load) -> None:
+def _load(f: Frame, s: loop.Load) -> None:
     element = f.element(s.buffer, s.address)
     if s.buffer.dtype == BOOL:
         element += " != 0"
@@ -98,9 +66,9 @@ def _load(f: Frame, s: Load) -> None:
     f.do(f"const {f.define(s.result)} = {element};")
 
 
-def _for(f: Frame, s: For) -> None:
-    """A loop in order. A carry is a variable, and what follows the loop reads it under its own name."""
-    if s.kind is not LoopKind.SERIAL or any(carry.combine is not None for carry in s.carries):
+def _for(f: Frame, s: loop.For) -> None:
+    """Write a serial loop. A carry is a variable, which the statements after the loop read under the result's name."""
+    if s.kind is not loop.LoopKind.SERIAL or any(carry.combine is not None for carry in s.carries):
         f.fail(f"a {s.kind.value} loop, or a reduction, within a thread, which the schedule writes out")
     for carry in s.carries:
         f.do(f"{f.define(carry.register)} = {f.operand(carry.initial)};")
@@ -113,8 +81,8 @@ def _for(f: Frame, s: For) -> None:
         f.alias(result, f.name(carry.register))
 
 
-def _assign(f: Frame, targets: Sequence[Register], values: Sequence[Operand]) -> None:
-    """All at once: a value that is the old one of another target is set aside first."""
+def _assign(f: Frame, targets: Sequence[loop.Register], values: Sequence[loop.Operand]) -> None:
+    """Assign values to targets in parallel: a value that is another target's old one is saved first."""
     pairs = [(t, v) for t, v in zip(targets, values, strict=True) if t is not v]
     names = [f.operand(v) for _, v in pairs]
     overwritten = {f.name(t) for t, _ in pairs}
@@ -127,7 +95,7 @@ def _assign(f: Frame, targets: Sequence[Register], values: Sequence[Operand]) ->
         f.do(f"{f.name(target)} = {name};")
 
 
-def _if(f: Frame, s: If) -> None:
+def _if(f: Frame, s: loop.If) -> None:
     for result in s.results:
         f.do(f"{f.define(result)};")
     has_else = bool(s.otherwise.statements or s.otherwise.yields)
@@ -142,8 +110,8 @@ def _if(f: Frame, s: If) -> None:
         f.do("}")
 
 
-def _shuffle(f: Frame, s: Shuffle) -> None:
-    function = "__shfl_xor_sync" if s.kind is ShuffleKind.XOR else "__shfl_down_sync"
+def _shuffle(f: Frame, s: loop.Shuffle) -> None:
+    function = "__shfl_xor_sync" if s.kind is loop.ShuffleKind.XOR else "__shfl_down_sync"
     dtype, value = s.value.dtype, f.operand(s.value)
     narrow = _carrier(dtype)
     call = f"{function}({_ALL_LANES}, {f'({narrow})' if narrow else ''}{value}, {s.offset})"
@@ -152,7 +120,7 @@ def _shuffle(f: Frame, s: Shuffle) -> None:
 
 
 def _carrier(dtype: DType) -> str:
-    """The 32-bit type that a narrow value is shuffled in; nothing for those that shuffles take."""
+    """Return the 32-bit type in which a narrow value is shuffled; "" for types that shuffles take."""
     if dtype == BOOL or dtype in SHORT_FLOATS:
         return "u32"
     return ("i32" if is_signed(dtype) else "u32") if dtype.itemsize < 4 else ""

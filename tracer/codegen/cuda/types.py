@@ -1,4 +1,4 @@
-"""How dtypes, constants and names are spelled in CUDA C++.
+"""Spelling of dtypes, constants and names in CUDA C++.
 
 The types have the loop IR's own names, by the typedefs of `PREAMBLE`. A bool is `bool` in a register and one byte
 (`u8`) in memory. The short floats (16 bits and fewer) are unsigned integers, which hold their bits, and so are the
@@ -51,27 +51,27 @@ RESERVED: Final = frozenset(
 
 
 def type_name(dtype: DType) -> str:
-    """The type of a register."""
+    """Return the type of a register."""
     return "u8" if is_narrow(dtype) else short_name(dtype)
 
 
 def memory_name(dtype: DType) -> str:
-    """The type of an element in memory."""
+    """Return the type of an element in memory."""
     return "u8" if dtype == BOOL else type_name(dtype)
 
 
 def word_name(dtype: DType) -> str:
-    """The unsigned integer that is as wide."""
+    """Return the unsigned integer of equal width."""
     return f"u{8 * dtype.itemsize}"
 
 
 def computing_name(dtype: DType) -> str:
-    """The unsigned integer in which arithmetic on an integer dtype wraps as it should: no shorter than C's int."""
+    """Return the unsigned integer in which arithmetic on an integer dtype wraps: at least C's int."""
     return f"u{max(32, 8 * dtype.itemsize)}"
 
 
 def literal(constant: Constant) -> str:
-    """A constant, exactly.
+    """Return a constant, exactly.
 
     >>> import numpy as np
     >>> [literal(Constant(np.float32(x), F32)) for x in (1.5, 0.1, np.inf)]
@@ -87,7 +87,7 @@ def literal(constant: Constant) -> str:
 
 
 def integer(value: int, dtype: DType) -> str:
-    """An integer constant of the dtype."""
+    """Return an integer constant of the dtype."""
     width = 8 * dtype.itemsize
     suffix = ("" if is_signed(dtype) else "u") + ("ll" if width == 64 else "")
     if width < 32:
@@ -97,7 +97,7 @@ def integer(value: int, dtype: DType) -> str:
 
 
 def _real(value: float, bits: int, dtype: DType) -> str:
-    """Decimal where that is short and exact, else hexadecimal, which every compiler reads the same."""
+    """Return a float: decimal where that is short and exact, else hexadecimal, which all compilers read alike."""
     suffix = "f" if dtype == F32 else ""
     if value != value or value in (float("inf"), float("-inf")):
         if dtype == F32:

@@ -1,4 +1,4 @@
-"""Loops and branches: which lanes run, and what the carries hold."""
+"""Loops and branches: which lanes run, and the values of the carries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tracer.ir.loop import Carry, For, If, LoopKind, While
 
 
 def if_(f: Frame, s: If) -> None:
-    """One arm, or both where the predicate varies by thread."""
+    """Run one arm, or both where the predicate varies by thread."""
     predicate = f.value(s.predicate)
     if not isinstance(predicate, np.ndarray):
         _assign(f, s.results, f.run(s.then if predicate else s.otherwise))
@@ -32,7 +32,7 @@ def if_(f: Frame, s: If) -> None:
 
 
 def while_(f: Frame, s: While) -> None:
-    """Rounds until the condition fails in every thread; those that are done keep their carries."""
+    """Iterate until the condition fails in every thread; finished threads keep their carries."""
     values = [f.value(carry.initial) for carry in s.carries]
     outer = f.mask
     while True:
@@ -53,7 +53,7 @@ def while_(f: Frame, s: While) -> None:
 
 
 def for_(f: Frame, s: For) -> None:
-    """A loop of any kind."""
+    """Run a loop of any kind."""
     first = [_first(f, carry) for carry in s.carries]
     match s.kind:
         case LoopKind.SERIAL:
@@ -79,14 +79,14 @@ def _enter(f: Frame, carries: tuple[Carry, ...], values: list[Any]) -> None:
 
 
 def _kept(mask: Array | None, new: list[Any], old: list[Any]) -> list[Any]:
-    """The new values of active lanes, the old ones of the others."""
+    """Return the new values of active lanes, the old ones of other lanes."""
     if mask is None:
         return new
     return [choose(mask, a, b) for a, b in zip(new, old, strict=True)]
 
 
 def _first(f: Frame, carry: Carry) -> Any:
-    """What a carry holds in the first round."""
+    """Return the value of a carry in the first iteration."""
     if carry.combine is None:
         return f.value(carry.initial)
     assert carry.identity is not None, "a reduction has an identity"
@@ -94,7 +94,7 @@ def _first(f: Frame, carry: Carry) -> Any:
 
 
 def _joined(f: Frame, carry: Carry, value: Any) -> Any:
-    """A reduction's initial value comes in last, from the left."""
+    """Join a reduction's initial value in last, from the left."""
     return value if carry.combine is None else _combine(carry, f.value(carry.initial), value)
 
 
@@ -107,14 +107,14 @@ def _combine(carry: Carry, a: Any, b: Any) -> Any:
 # -- rounds ------------------------------------------------------------------------------------------
 
 
-def _round(f: Frame, s: For, index: Any, values: list[Any]) -> list[Any]:
+def _iteration(f: Frame, s: For, index: Any, values: list[Any]) -> list[Any]:
     f.values[s.index] = index
     _enter(f, s.carries, values)
     return f.run(s.body)
 
 
 def _range(f: Frame, s: For) -> range:
-    """The indices of a loop whose bounds are the same everywhere."""
+    """Return the indices of a loop with uniform bounds."""
     start, stop = f.value(s.start), f.value(s.stop)
     if isinstance(start, np.ndarray) or isinstance(stop, np.ndarray):
         raise Violation(f"the range of a {s.kind.value} loop varies")
@@ -127,31 +127,31 @@ def _serial(f: Frame, s: For, values: list[Any]) -> list[Any]:
         return _ragged(f, s, values, start, stop)
     for i in range(int(start), int(stop), s.step):
         f.call.poll()
-        values = _round(f, s, np.int64(i), values)
+        values = _iteration(f, s, np.int64(i), values)
     return values
 
 
 def _ragged(f: Frame, s: For, values: list[Any], start: Any, stop: Any) -> list[Any]:
-    """A serial loop whose range differs between threads: they drop out one after another."""
+    """Run a serial loop whose range differs between threads, which drop out one after another."""
     outer, index = f.mask, start
     while True:
         f.call.poll()
         f.mask = f.narrowed(index < stop if s.step > 0 else index > stop)
         if f.mask is not None and not f.mask.any():
             break
-        values = _kept(f.mask, _round(f, s, index, values), values)
+        values = _kept(f.mask, _iteration(f, s, index, values), values)
         index = index + np.int64(s.step)
     f.mask = outer
     return values
 
 
 def _independent(f: Frame, s: For, values: list[Any]) -> list[Any]:
-    """Blocks, or iterations that threads may share, in the order that the call asks for."""
+    """Run blocks, or iterations that threads may share, in the order of the call."""
     level = f.clock.enter(is_block=s.kind is LoopKind.BLOCK)
     for i in f.call.iterations(_range(f, s)):
         f.call.poll()
         f.clock.iterate(level)
-        values = _round(f, s, np.int64(i), values)
+        values = _iteration(f, s, np.int64(i), values)
     f.clock.leave()
     return values
 
@@ -160,7 +160,7 @@ def _independent(f: Frame, s: For, values: list[Any]) -> list[Any]:
 
 
 def _vector(f: Frame, s: For, values: list[Any]) -> list[Any]:
-    """Rounds of `lanes` iterations; in the last one some lanes may be missing. Partial results are joined."""
+    """Run iterations of `lanes` indices, the last one partly masked, and join partial results."""
     if f.lanes:
         raise Violation("a vector loop inside a vector loop")
     stop = f.uniform(s.stop, "the range of a loop")
@@ -171,7 +171,7 @@ def _vector(f: Frame, s: For, values: list[Any]) -> list[Any]:
         index = first + lanes
         f.mask = outer
         f.mask = f.narrowed(index < stop)
-        new = _round(f, s, index, values)
+        new = _iteration(f, s, index, values)
         kept = _kept(f.mask, new, values)
         values = [b if c.combine is None else a for c, a, b in zip(s.carries, kept, new, strict=True)]
     f.mask, f.lanes = outer, 0
@@ -179,7 +179,7 @@ def _vector(f: Frame, s: For, values: list[Any]) -> list[Any]:
 
 
 def _halved(carry: Carry, value: Any, lanes: int) -> Any:
-    """Lane i with lane i + n/2, then n/4, and so on; a serial carry is the same in all of them."""
+    """Join lane i with lane i + n/2, then n/4, and so on; a serial carry is equal in all lanes."""
     if carry.combine is None:
         return value
     value = np.broadcast_to(value, np.broadcast_shapes(np.shape(value), (lanes,)))
@@ -190,7 +190,7 @@ def _halved(carry: Carry, value: Any, lanes: int) -> Any:
 
 
 def _threads(f: Frame, s: For, values: list[Any]) -> list[Any]:
-    """All threads of a block in step: statement by statement, with barriers between what they may share."""
+    """Run all threads of a block in step, statement by statement, with barriers where they share memory."""
     indices = _range(f, s)
     if not indices:
         return values
@@ -203,7 +203,7 @@ def _threads(f: Frame, s: For, values: list[Any]) -> list[Any]:
     f.clock.threads = numbers if outer is None else outer * count + numbers
     f.depth += 1
     f.clock.tick()
-    values = _round(f, s, indices.start + indices.step * numbers, values)
+    values = _iteration(f, s, indices.start + indices.step * numbers, values)
     f.clock.tick()
     f.depth -= 1
     f.clock.threads = outer

@@ -1,4 +1,4 @@
-"""CONVERT and BITCAST on NumPy values, by dtypes: what `tracer.ir.scalar` says of them, exactly."""
+"""CONVERT and BITCAST on NumPy values, by dtypes: the exact meaning in `tracer.ir.scalar`."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def is_short(dtype: DType) -> bool:
 
 
 def cast(value: Value, dtype: DType) -> Value:
-    """NumPy's own conversion; scalars stay scalars."""
+    """Convert as NumPy does; scalars stay scalars."""
     return np.asarray(value).astype(dtype)[()]
 
 
 def choose(condition: Value, then: Value, otherwise: Value) -> Value:
-    """`np.where` that keeps scalars scalars."""
+    """Return `np.where`, with scalars kept as scalars."""
     return np.asarray(np.where(condition, then, otherwise))[()]
 
 
 @cache
 def conversion(source: DType, target: DType) -> Function:
-    """CONVERT from one dtype to another."""
+    """Return CONVERT from one dtype to another."""
     if source == target:
         return lambda x: x
     if is_narrow(source) and not is_float(source):
@@ -51,22 +51,22 @@ def conversion(source: DType, target: DType) -> Function:
 
 
 def _quiet(x: Value) -> Value:
-    """An f32 whose NaNs are positive: formats without NaN would keep the sign."""
+    """Return an f32 with positive NaNs: formats without NaN would keep the sign."""
     return choose(x == x, x, np.float32(np.nan))
 
 
 def bitcast(target: DType) -> Function:
-    """BITCAST to a dtype of equal width."""
+    """Return BITCAST to a dtype of equal width."""
     return lambda x: np.asarray(x).view(target)[()]
 
 
 def widened(value: Value) -> Value:
-    """Short floats as f32, anything else as it is."""
+    """Return short floats as f32, any other value unchanged."""
     return cast(value, F32) if is_short(np.asarray(value).dtype) else value
 
 
 def _saturate(x: Value, target: DType) -> Value:
-    """Truncated; beyond the integer's range its ends; 0 for NaN. The bounds are exact in any float."""
+    """Truncate, saturating, and 0 for NaN. The bounds are exact in any float."""
     limits, kind = iinfo(target), np.asarray(x).dtype.type
     low, high = float(limits.min), float(int(limits.max) + 1)
     with np.errstate(all="ignore"):
@@ -77,7 +77,7 @@ def _saturate(x: Value, target: DType) -> Value:
 
 
 def round_to_odd(x: Value) -> Value:
-    """An f64 as the f32 that rounds to any shorter float as the f64 itself would (Boldo & Melquiond 2008)."""
+    """Return an f64 as the f32 that rounds to any shorter float as the f64 itself would (Boldo & Melquiond 2008)."""
     x = np.asarray(x, F64)
     with np.errstate(all="ignore"):
         near = x.astype(F32)

@@ -1,7 +1,7 @@
-"""The state of interpreting: one `Call` of a module, and one `Frame` for each running function.
+"""State of interpreting: one `Call` of a module, and one `Frame` for each running function.
 
-Values are NumPy. What is the same in all lanes is a scalar; in a vector loop a value has the shape (lanes,).
-The threads of the outermost thread loop lie along axis -4, then come -3 and -2, so that all values broadcast.
+Values are NumPy. A uniform value is a scalar; in a vector loop a value has the shape (lanes,). The threads of the
+outermost thread loop lie along axis -4, then come -3 and -2, so that all values broadcast.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Interrupted(Exception):  # noqa: N818 - control flow
 
 @dataclass(frozen=True, slots=True)
 class FaultRecord:
-    """A fault: which equation, where in it, and the numbers for its message."""
+    """A fault: its equation, the position within it, and the numbers for its message."""
 
     site: int
     position: int
@@ -45,11 +45,11 @@ Run = Callable[["Frame", Block], list[Any]]
 
 @dataclass
 class Call:
-    """One call of a module: what its functions share."""
+    """One call of a module: the state that its functions share."""
 
     module: Module
     callbacks: Sequence[Callback]
-    iterations: Callable[[range], Sequence[int]]  # in which order blocks and parallel iterations run
+    iterations: Callable[[range], Sequence[int]]  # order of blocks and parallel iterations
     stop: Callable[[], bool] | None
     stack_limit: int | None  # bytes of one stack
     clock: Clock = field(default_factory=Clock)
@@ -67,19 +67,19 @@ class Call:
         self.arena_regions: dict[Buffer, Region] = {}
 
     def number(self, buffer: Buffer) -> int:
-        """A number for a root buffer."""
+        """Return a number for a root buffer."""
         self.names.append(buffer.name)
         return len(self.names) - 1
 
     def region(self, buffer: Buffer, data: Array, *, written: bool, read_only: bool = False) -> Region:
-        """Fresh memory, or an array of the caller's, as the root buffer."""
+        """Bind the root buffer to fresh memory, or to an array of the caller's."""
         number = self.number(buffer)
         memory = Memory(len(data), self.names, owner=number if written else 0)
         raw = data.view(np.uint8) if buffer.dtype == BOOL else data
         return Region(buffer.name, buffer.dtype, buffer.size, raw, memory, number, read_only=read_only)
 
     def arena_region(self, buffer: Buffer) -> Region:
-        """A slice of the arena."""
+        """Return a slice of the arena."""
         found = self.arena_regions.get(buffer)
         if found is None:
             width = buffer.dtype.itemsize
@@ -92,7 +92,7 @@ class Call:
         return found
 
     def poll(self) -> None:
-        """End the call where it is to stop."""
+        """Raise Interrupted if the call is to stop."""
         if self.stop is not None and self.stop():
             raise Interrupted
 
@@ -100,8 +100,8 @@ class Call:
 class Frame:
     """One running function.
 
-    mask: which lanes and threads are active; None: all. lanes: of the vector loop around; 0 outside.
-    depth: how many thread loops are around.
+    mask: the active lanes and threads; None: all. lanes: of the vector loop around; 0 outside. depth: number of thread
+    loops around.
     """
 
     def __init__(self, call: Call, function: Function, run_block: Run) -> None:
@@ -118,35 +118,35 @@ class Frame:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of all lanes and threads together."""
+        """Return the shape of all lanes and threads together."""
         lanes = (self.lanes,) if self.lanes else ()
         threads = self.clock.threads
         return lanes if threads is None else np.broadcast_shapes(threads.shape, lanes)
 
     def value(self, operand: Operand) -> Any:
-        """An operand's value."""
+        """Return an operand's value."""
         return operand.value if isinstance(operand, Constant) else self.values[operand]
 
     def run(self, block: Block) -> list[Any]:
-        """Run a block; the values that it yields."""
+        """Run a block and return the values that it yields."""
         return self.run_block(self, block)
 
     def run_under(self, mask: Array | None, block: Block) -> list[Any]:
-        """Run a block with the lanes of `mask` alone."""
+        """Run a block with only the lanes of `mask`."""
         outer, self.mask = self.mask, mask
         yields = self.run(block)
         self.mask = outer
         return yields
 
     def uniform(self, operand: Operand, what: str) -> Any:
-        """An operand that must be the same in all lanes of a vector."""
+        """Return an operand that must be equal in all lanes of a vector."""
         value = self.value(operand)
         if np.shape(value)[-1:] not in ((), (1,)):
             raise Violation(f"{what} varies by lane")
         return value
 
     def narrowed(self, condition: Any) -> Array | None:
-        """The active lanes where the condition holds; None where those are all of them."""
+        """Return the active lanes where the condition holds; None if all do."""
         if self.mask is None:
             return None if np.all(condition) else np.asarray(condition)
         return np.asarray(self.mask & condition)
@@ -154,13 +154,13 @@ class Frame:
     # -- memory ------------------------------------------------------------------------------------
 
     def region(self, buffer: Buffer) -> Region:
-        """What a buffer stands for here."""
+        """Return the region that a buffer is bound to here."""
         if buffer.space is Space.ARENA:
             return self.call.arena_region(buffer)
         return self.regions[buffer]
 
     def index(self, address: Address) -> Any:
-        """An address: a Python integer, or an array where it varies."""
+        """Return an address: a Python integer, or an array where it varies."""
         total: Any = address.constant
         for register, coefficient in address.terms:
             value = self.values[register]
@@ -168,7 +168,7 @@ class Frame:
         return total
 
     def view(self, view: View) -> tuple[Region, int]:
-        """A view whose start is the same everywhere."""
+        """Return the region and start of a view with a uniform address."""
         start = self.index(view.start)
         if not isinstance(start, int):
             raise Violation(f"the start of a view of '{view.buffer.name}' varies")

@@ -1,4 +1,4 @@
-"""`interpret`: runs a loop module on NumPy arrays, slowly, and finds what no compiled program may do."""
+"""`interpret`: runs a loop module on NumPy arrays, slowly, and reports invalid accesses, races and missed barriers."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from tracer.ir.loop.check import check_module
 
 
 class Order(Enum):
-    """In which order blocks and the iterations of parallel loops run: results must not depend on it."""
+    """Order of blocks and of the iterations of parallel loops: results must not depend on it."""
 
     FORWARD = "forward"
     BACKWARD = "backward"
-    SHUFFLED = "shuffled"  # the same way each time
+    SHUFFLED = "shuffled"  # from a fixed seed
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a call ended. fault: the first of those recorded. error: what a callback raised."""
+    """How a call ended. fault: the first recorded one. error: the exception that a callback raised."""
 
     status: Status
     fault: FaultRecord | None = None
@@ -45,13 +45,13 @@ def interpret(
     stack_limit: int | None = None,
     verify: bool = True,
 ) -> Outcome:
-    """Run the entry on C-contiguous `arrays`, one for each parameter; writes to those of OUTPUT buffers.
+    """Run the entry on C-contiguous `arrays`, one for each parameter; results go to the OUTPUT buffers' arrays.
 
     callbacks: by slot; each is called with lists of flat arrays, the inputs and the outputs to fill in.
-    stop: asked in every round of a loop whether to end the call. stack_limit: the bytes a stack may grow to.
+    stop: called in every iteration of a loop; True ends the call. stack_limit: the bytes a stack may grow to.
     verify: False for a module that `check_module` has seen.
     Raises InternalError, which names function and statement, for a module that `check_module` refuses, an
-    access out of bounds, of what was not written, or in a race, and where threads do not meet at a barrier.
+    access out of bounds, of unwritten memory, or in a race, and where threads do not meet at a barrier.
 
     >>> from tracer.ir.loop import Block, Buffer, Function, Module, Space
     >>> from tracer.ir.loop.build import Builder

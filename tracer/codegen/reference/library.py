@@ -1,4 +1,4 @@
-"""The library routines in NumPy, by the names that `Library` statements use.
+"""Library routines in NumPy, by the names that `Library` statements use.
 
 A routine takes a statement's arguments in order: a `Span` for a view, a NumPy scalar for an operand.
 """
@@ -43,7 +43,7 @@ class Span:
     clock: Clock
 
     def read(self, count: int, dtype: DType) -> Array:
-        """`count` values of `dtype`; complex ones may lie as pairs of floats."""
+        """Return `count` values of `dtype`; complex ones may lie as pairs of floats."""
         return self.region.read_span(self.start, count * self._cells(dtype), self.clock).view(dtype)
 
     def write(self, values: Array) -> None:
@@ -52,7 +52,7 @@ class Span:
         self.region.write_span(self.start, values.ravel().view(self.region.dtype), self.clock)
 
     def _cells(self, dtype: DType) -> int:
-        """How many elements of the buffer a value takes."""
+        """Return how many elements of the buffer a value takes."""
         held = self.region.dtype
         is_bits = dtype == BF16 and held.kind in "iu" and held.itemsize == dtype.itemsize
         if held == dtype or is_bits:
@@ -64,10 +64,10 @@ class Span:
 
 
 def _gemm(dtype: DType, operands: DType | None = None) -> Callable[..., None]:
-    """out[i] = op(a[i]) @ op(b[i]) for each i of the batch, all row-major, [m, k] @ [k, n] -> [m, n].
+    """Return out[i] = op(a[i]) @ op(b[i]) for each i of the batch, all row-major, [m, k] @ [k, n] -> [m, n].
 
-    transpose_a, transpose_b: 0 or 1; a is then stored [k, m], b [n, k]. stride_a, stride_b: values of `dtype`
-    from one matrix to the next, 0 for one that all products share. operands: their dtype, where it is another.
+    transpose_a, transpose_b: 0 or 1; a is then stored [k, m], b [n, k]. stride_a, stride_b: values of `dtype` from one
+    matrix to the next, 0 for one that all products share. operands: their dtype, where it is another.
     """
     given = operands or dtype
 
@@ -93,7 +93,7 @@ def _matrices(flat: Array, batch: int, rows: int, columns: int, transposed: int,
 
 
 def _potrf(dtype: DType) -> Callable[..., None]:
-    """The lower triangle of each matrix becomes its factor; a last element of NaN says that there is none."""
+    """Return the Cholesky factorization: lower triangles in place, NaN as the last element of a failed one."""
 
     def run(a: Span, *numbers: Any) -> None:
         batch, n = (int(x) for x in numbers)
@@ -109,7 +109,7 @@ def _potrf(dtype: DType) -> Callable[..., None]:
 
 
 def _getrf(dtype: DType) -> Callable[..., None]:
-    """Each matrix of m rows and n columns, by columns, becomes its factors; the rows that were chosen count from 1."""
+    """Return the LU factorization in place of matrices [m, n] by columns; chosen rows count from 1."""
 
     def run(a: Span, pivots: Span, *numbers: Any) -> None:
         batch, m, n = (int(x) for x in numbers)
@@ -126,7 +126,7 @@ def _getrf(dtype: DType) -> Callable[..., None]:
 
 
 def _lu(dtype: DType) -> Callable[..., None]:
-    """Each matrix of m rows and n columns becomes its factors; the rows that were chosen count from 1."""
+    """Return the LU factorization in place of matrices [m, n]; chosen rows count from 1."""
 
     def run(a: Span, pivots: Span, work: Span, *numbers: Any) -> None:
         batch, m, n = (int(x) for x in numbers)
@@ -142,7 +142,7 @@ def _lu(dtype: DType) -> Callable[..., None]:
 
 
 def _trsm(dtype: DType) -> Callable[..., None]:
-    """Each x becomes the solution X of op(a) X = x, or of X op(a) = x; see `codegen.llvm.lapack`."""
+    """Return the triangular solve in place: op(a) X = x, or X op(a) = x. See `codegen.llvm.kernels.linalg.lapack`."""
 
     def run(a: Span, x: Span, *numbers: Any) -> None:
         batch, n, others, left, lower, form, unit = (int(x) for x in numbers)
@@ -157,9 +157,9 @@ def _trsm(dtype: DType) -> Callable[..., None]:
 
 
 def _sorts(dtype: DType, *, positions: bool) -> Callable[..., None]:
-    """Every row of `rows` by n in order, NaN last, equal elements as they come; or the positions that say so.
+    """Return the stable sort of every row of `rows` by n, NaN last; or the positions of its elements in that order.
 
-    What a routine is given to work in, between target and rows, is left as it is.
+    Spare memory between target and rows is left alone.
     """
 
     def run(source: Span, target: Span, *others: Any) -> None:
@@ -171,8 +171,8 @@ def _sorts(dtype: DType, *, positions: bool) -> Callable[..., None]:
     return run
 
 
-def _greatest(dtype: DType) -> Callable[..., None]:
-    """The k greatest of every row of `rows` by n, NaN first, equal elements as they come, and where they are."""
+def _top_k(dtype: DType) -> Callable[..., None]:
+    """Return the k largest elements of every row of `rows` by n, stably, NaN first, and their indices."""
 
     def run(source: Span, values: Span, places: Span, rows: Any, n: Any, k: Any) -> None:
         keys = source.read(int(rows) * int(n), dtype).reshape(int(rows), int(n))
@@ -188,7 +188,7 @@ _SORTED: Final = (I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)
 
 
 def _stream(target: Span, source: Span, count: Any, itemsize: Any) -> None:
-    """target[: count] = source[: count]; of nothing, wherever they are."""
+    """Copy source[: count] to target[: count]; nothing for a count of 0, even out of bounds."""
     if count:
         values = source.region.read_span(source.start, int(count), source.clock)
         target.region.write_span(target.start, values, target.clock)
@@ -205,7 +205,7 @@ LIBRARY_REFERENCE: Final[dict[str, Callable[..., None]]] = {
     },
     **{f"getrf_{short_name(dtype)}": _getrf(dtype) for dtype in (C64, C128)},
     **{f"lu_{short_name(dtype)}": _lu(dtype) for dtype in (F32, F64)},
-    **{f"greatest_{short_name(dtype)}": _greatest(dtype) for dtype in _SORTED},
+    **{f"greatest_{short_name(dtype)}": _top_k(dtype) for dtype in _SORTED},
     **{f"sort_{short_name(dtype)}": _sorts(dtype, positions=False) for dtype in _SORTED},
     **{
         f"{name}_{short_name(dtype)}": _sorts(dtype, positions=True)

@@ -1,6 +1,6 @@
-"""The math functions of `tracer.ir.scalar.MATH_FUNCTIONS`, by NumPy and SciPy: computed in f64, then rounded.
+"""Math functions of `tracer.ir.scalar.MATH_FUNCTIONS`, by NumPy and SciPy: computed in f64, then rounded.
 
-They let modules be interpreted before `schedule.math` has expanded them; an expansion is compared with them.
+They let modules be interpreted before `schedule.math` has expanded them; tests compare an expansion with them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from scipy import special
 
 from tracer.ir.scalar import ScalarOp
 
-Function = Callable[..., Any]  # on NumPy scalars and arrays alike
+Function = Callable[..., Any]  # on NumPy scalars or arrays
 
 
 def _in_double(function: Function) -> Function:

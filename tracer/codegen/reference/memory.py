@@ -1,9 +1,9 @@
-"""Checked memory: accesses are in bounds, read what was written through the same buffer, and do not race.
+"""Checked memory: accesses are in bounds, read values written through the same buffer, and do not race.
 
-A `Region` is what a buffer name means in a running function: a stretch of some `Memory`. Cells of the arena
-are bytes, since buffers of different dtypes share it; elsewhere a cell is an element. Each cell remembers
-which root buffer wrote it last, so that a value overwritten before its last reader is seen, and its last
-accesses by concurrent threads (`races`).
+A `Region` is the memory behind a buffer name in a running function: a stretch of some `Memory`. Cells of the arena are
+bytes, since buffers of different dtypes share it; elsewhere a cell is an element. Each cell remembers the root buffer
+that wrote it last, so that a value overwritten before its last reader is seen, and its last accesses by concurrent
+threads (`races`).
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ class Violation(Exception):  # noqa: N818 - no error of the program's user
 
 
 class Memory:
-    """Cells: who wrote them last, and who accessed them concurrently."""
+    """Cells, with the buffer that wrote each last, and the threads that accessed it concurrently."""
 
     __slots__ = ("_stamps", "names", "owners", "ownership")
 
     def __init__(self, cells: int, names: list[str], *, owner: int = UNWRITTEN) -> None:
         self.owners = np.full(cells, owner, np.int32)
-        self.ownership = self.owners.data  # the same, for one element: that costs a fraction of what NumPy does
+        self.ownership = self.owners.data  # a view for single elements, at a fraction of NumPy's cost
         self.names = names  # of root buffers, by number
         self._stamps: Stamps | None = None
 
     @property
     def stamps(self) -> Stamps:
-        """Made when something runs concurrently."""
+        """Access stamps, made when concurrent code runs."""
         if self._stamps is None:
             self._stamps = Stamps(len(self.owners))
         return self._stamps
@@ -59,8 +59,7 @@ class Update:
 class Region:
     """size elements of `data` from its start, whose first cell is `origin`, with `unit` cells an element.
 
-    owner: the number of the root buffer. private: each thread has `size` elements of its own.
-    bool is held as uint8.
+    owner: the number of the root buffer. private: each thread has `size` elements of its own. bool is held as uint8.
     """
 
     name: str
@@ -75,17 +74,17 @@ class Region:
     private: bool = False
 
     def as_private(self) -> Region:
-        """Of each thread its own: `data` holds `size` elements for every thread."""
+        """Return the region as one per thread: `data` holds `size` elements for every thread."""
         return replace(self, private=True)
 
     def part(self, name: str, start: int, size: int) -> Region:
-        """`size` elements from `start` on, under another name."""
+        """Return `size` elements from `start` on, under another name."""
         self._check(start, size)
         data, origin = self.data[start : start + size], self.origin + start * self.unit
         return Region(name, self.dtype, size, data, self.memory, self.owner, origin, self.unit, self.read_only)
 
     def overlaps(self, other: Region) -> bool:
-        """Whether the two share a cell."""
+        """Whether two regions share a cell."""
         if self.memory is not other.memory or not self.size or not other.size:
             return False
         ends = (self.origin + self.size * self.unit, other.origin + other.size * other.unit)
@@ -98,7 +97,7 @@ class Region:
     # -- elements ----------------------------------------------------------------------------------
 
     def read(self, index: Index, active: Array | None, clock: Clock) -> Any:
-        """The values at `index`; anything where `active` is false."""
+        """Return the values at `index`; arbitrary ones where `active` is false."""
         if isinstance(index, int) and not self.private and (active is None or clock.threads is None):
             absent = active is not None and not active.any()
             return self.dtype.type(0) if absent else self._read_one(index, clock)
@@ -162,7 +161,7 @@ class Region:
         self.memory.owners[self._cells(picked)] = self.owner
 
     def update(self, index: Index, values: Any, active: Array | None, clock: Clock, how: Update) -> None:
-        """data[index] = how.function(data[index], value), one lane after another."""
+        """Update data[index] = how.function(data[index], value), one lane after another."""
         self._writable()
         where, chosen = self._spread(index, np.broadcast_shapes(how.lanes, np.shape(values)), active, clock)
         picked, given = where[chosen], np.broadcast_to(values, chosen.shape)[chosen]
@@ -181,13 +180,15 @@ class Region:
             raise Violation(f"writes to '{self.name}', which is read only")
 
     def _along(self, index: Index, shape: tuple[int, ...], active: Array | None, clock: Clock) -> TypeGuard[Array]:
-        """Whether each lane of a vector loop has its place, outside blocks of threads: nothing needs to be spread."""
+        """Whether each lane of a vector loop has an index of its own, outside blocks of threads, so that no axis is
+        spread.
+        """
         if not isinstance(index, np.ndarray) or index.ndim != 1 or clock.threads is not None or self.private:
             return False
         return (not shape or shape == index.shape) and (active is None or active.shape == index.shape)
 
     def _picked(self, index: Array, active: Array | None) -> Array:
-        """The places of the active lanes, which are in bounds."""
+        """Return the indices of the active lanes. Raises Violation for one out of bounds."""
         picked = index if active is None else index[active]
         if len(picked) and (picked.min() < 0 or picked.max() >= self.size):
             outside = picked[(picked < 0) | (picked >= self.size)]
@@ -195,7 +196,7 @@ class Region:
         return picked
 
     def _spread(self, index: Index, shape: tuple[int, ...], active: Array | None, clock: Clock) -> tuple[Array, Array]:
-        """The places in `data` of all lanes that come here, and where an access really happens."""
+        """Return the indices into `data` of all lanes here, and the lanes whose access happens."""
         places = np.asarray(index, np.int64)
         shapes = [places.shape, shape]
         shapes += [] if active is None else [active.shape]
@@ -227,7 +228,7 @@ class Region:
             raise Violation(f"reads '{self.name}' at {at}, which was overwritten through '{other}'")
 
     def _race(self, deed: Deed, picked: Array, chosen: Array | None, clock: Clock) -> None:
-        """Stamp the accesses; `chosen` None: one that every thread makes."""
+        """Stamp the accesses. chosen None: one that every thread makes."""
         if self.private or not clock.concurrent or not len(picked):
             return
         threads: Array | int = 0
@@ -256,7 +257,7 @@ class Region:
     # -- stretches ---------------------------------------------------------------------------------
 
     def read_span(self, start: int, count: int, clock: Clock) -> Array:
-        """A copy of `count` elements from `start` on."""
+        """Return a copy of `count` elements from `start` on."""
         self._check(start, count)
         return np.asarray(self.read(np.arange(start, start + count), None, clock))
 
@@ -268,5 +269,5 @@ class Region:
 
 @cache
 def _mark(owner: int, unit: int) -> bytes:
-    """What the cells of an element hold after it was written through root buffer number `owner`."""
+    """Return the cells of an element written through root buffer number `owner`."""
     return np.full(unit, owner, np.int32).tobytes()

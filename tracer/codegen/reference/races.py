@@ -1,9 +1,9 @@
-"""Who may run at the same time as whom, and the stamps that accesses leave so that races are seen.
+"""Concurrency of threads, and the stamps by which races are seen.
 
-Time is counted in epochs: a barrier, a new block and a new iteration of a parallel loop begin one each. Two
-accesses to one cell, a write among them, race if they are of different threads in the same epoch, or of
-different blocks or parallel iterations of the same loop. The iterations run one after another here, so that
-the second kind is seen by comparing epochs with those at which the loop and its current iteration began.
+Time is counted in epochs: a barrier, a new block and a new iteration of a parallel loop begin one each. Two accesses to
+one cell, a write among them, race if they are of different threads in the same epoch, or of different blocks or
+parallel iterations of the same loop. The iterations run one after another here, so the second kind is seen by comparing
+epochs with those at which the loop and its current iteration began.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ SEVERAL: Final = -1  # in place of a thread's number: more than one of them read
 
 
 class Deed(Enum):
-    """What an access does."""
+    """Effect of an access."""
 
     READ = "reads"
     WRITE = "writes"
     ATOMIC = "updates"
 
-    __hash__ = object.__hash__  # Enum's own is Python, and each access looks its deed up
+    __hash__ = object.__hash__  # Enum's own is slow Python, and each access looks its deed up
 
 
 _CONFLICTS: Final = {
@@ -38,7 +38,7 @@ _CONFLICTS: Final = {
 
 @dataclass(slots=True)
 class Level:
-    """A loop whose iterations may run at the same time: the epochs at which it and its iteration began."""
+    """A loop whose iterations may run concurrently: the epochs at which it and its iteration began."""
 
     start: int
     current: int
@@ -60,11 +60,11 @@ class Clock:
 
     @property
     def concurrent(self) -> bool:
-        """Whether anything may run at the same time as the current statement."""
+        """Whether any code may run concurrently with the current statement."""
         return self.threads is not None or bool(self.levels)
 
     def tick(self) -> None:
-        """What happened before is ordered before what follows, within the block."""
+        """Begin an epoch: earlier accesses of the block are ordered before later ones."""
         self.epoch += 1
 
     def enter(self, *, is_block: bool) -> Level:
@@ -75,26 +75,26 @@ class Clock:
         return level
 
     def iterate(self, level: Level) -> None:
-        """Begin its next iteration."""
+        """Begin a level's next iteration."""
         self.tick()
         level.current = self.epoch
 
     def leave(self) -> None:
-        """End it: all iterations are done."""
+        """End a level: all iterations are done."""
         self.levels.pop()
         self.tick()
 
 
 class Stamps:
-    """The last access of each sort to each cell: its epoch (0: never) and thread."""
+    """The last access of each deed to each cell: its epoch (0: never) and thread."""
 
     __slots__ = ("_epochs", "_threads", "epochs", "threads")
 
     def __init__(self, cells: int) -> None:
         self.epochs = {deed: np.zeros(cells, np.int64) for deed in Deed}
         self.threads = {deed: np.zeros(cells, np.int32) for deed in Deed}
-        self._epochs = {deed: array.data for deed, array in self.epochs.items()}  # the same, one by one: views
-        self._threads = {deed: array.data for deed, array in self.threads.items()}  # give ints at once
+        self._epochs = {deed: array.data for deed, array in self.epochs.items()}  # views for single elements
+        self._threads = {deed: array.data for deed, array in self.threads.items()}  # which are ints
 
     def race(self, deed: Deed, cells: Array, threads: Array | int, clock: Clock) -> int | None:
         """Stamp accesses to `cells` by `threads` (of equal shape, or one for all).
@@ -112,7 +112,7 @@ class Stamps:
         return self._stamp(deed, cells, threads, clock.epoch)
 
     def races_at(self, deed: Deed, cell: int, clock: Clock) -> bool:
-        """`race` for one access outside blocks of threads: whether it races with an earlier one."""
+        """Whether one access outside blocks of threads races with an earlier one; as `race` for a single cell."""
         now = clock.epoch
         for earlier in _CONFLICTS[deed]:
             then = self._epochs[earlier][cell]

@@ -1,7 +1,7 @@
-"""One table: what each scalar operation computes, in NumPy, for a scalar or for lanes.
+"""Table of scalar operations: the value of each in NumPy, for a scalar or for lanes.
 
-The meanings are those of `tracer.ir.scalar`. Functions take and return NumPy values of the operation's dtype;
-they never warn inside `np.errstate(all="ignore")`.
+The meanings are those of `tracer.ir.scalar`. Functions take and return NumPy values of the operation's dtype; they
+never warn inside `np.errstate(all="ignore")`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tracer.primitives.elementwise.fma import fused_product
 
 @cache
 def scalar_function(op: ScalarOp, dtype: DType, target: DType) -> Function:
-    """`op` on operands of `dtype` (its last operand's) with a result of `target`."""
+    """Return `op` on operands of `dtype` (its last operand's) with a result of `target`."""
     match op:
         case ScalarOp.CONVERT:
             return conversion(dtype, target)
@@ -60,7 +60,7 @@ def _exact(op: ScalarOp, dtype: DType) -> Function:
 
 
 def _in_single(function: Function, dtype: DType, target: DType) -> Function:
-    """Short floats: compute in f32, round the result."""
+    """Return an operation on short floats: compute in f32, round the result."""
 
     def apply(*operands: Value) -> Value:
         result = function(*[cast(x, F32) for x in operands])
@@ -87,7 +87,7 @@ def _maximum(a: Value, b: Value) -> Value:
 
 
 def _parts(a: Value) -> tuple[Value, Value]:
-    """EXPONENT and SIGNIFICAND: NumPy's significands are in [1/2, 1)."""
+    """Return EXPONENT and SIGNIFICAND. NumPy's significands are in [1/2, 1)."""
     m, e = np.frexp(a)
     low = m < 0.75
     m, e = choose(low, m * 2, m), choose(low, e - 1, e)
@@ -98,7 +98,7 @@ def _parts(a: Value) -> tuple[Value, Value]:
 
 
 def _scale(a: Value, n: Value) -> Value:
-    whole = choose(np.abs(n) < 1 << 20, n, n.dtype.type(0))  # NaN, where the result is, too
+    whole = choose(np.abs(n) < 1 << 20, n, n.dtype.type(0))  # not for NaN, whose result is NaN anyway
     return np.ldexp(a, whole.astype(np.int32))
 
 
@@ -107,7 +107,7 @@ def _lookup(index: Value, *values: Value) -> Value:
 
 
 def _nextafter(a: Value, b: Value) -> Value:
-    """The float after `a` towards `b`, on the bits, so that every format has it; `b` where they are equal."""
+    """Return the float after `a` towards `b`, on the bits, so that every format has it; `b` where they are equal."""
     a, b = np.asarray(a), np.asarray(b)
     word = np.dtype(f"i{a.dtype.itemsize}")
     bits, wide_a, wide_b = a.view(word), widened(a), widened(b)
@@ -136,7 +136,7 @@ def _signed(x: Value) -> Value:
 
 
 def _divisor(a: Value, b: Value) -> tuple[Value, Value, DType]:
-    """`b` made safe to divide by, and where it was 0: by 1 instead of 0, and instead of lowest by -1."""
+    """Return `b` made safe to divide by, with 1 for 0 and for -1 under the minimum, and where it was 0."""
     dtype = np.asarray(b).dtype
     one, zero = dtype.type(1), b == 0
     risky = zero
@@ -158,7 +158,7 @@ def _remainder(a: Value, b: Value) -> Value:
 
 
 def _count_inside(a: Value, count: Value, beyond: int) -> tuple[Value, Value]:
-    """The shift counts with `beyond` where they are not below the width, and where they are."""
+    """Return the shift counts with `beyond` in place of counts from the width on, and the others' mask."""
     dtype = np.asarray(a).dtype
     inside = _unsigned(count) < dtype.itemsize * 8
     return choose(inside, count, dtype.type(beyond)), inside

@@ -1,4 +1,4 @@
-"""Each statement of the loop IR, carried out; loops and branches are in `control`."""
+"""Execution of each statement of the loop IR; loops and branches are in `control`."""
 
 from __future__ import annotations
 
@@ -19,48 +19,16 @@ from tracer.codegen.reference.scalar_ops import scalar_function
 from tracer.codegen.reference.steps import Step, compute_step, load_step, store_step
 from tracer.codegen.status import Status
 from tracer.errors import InternalError, message
+from tracer.ir import loop
 from tracer.ir.dtypes import BOOL
-from tracer.ir.loop import (
-    Alloc,
-    Barrier,
-    Block,
-    Buffer,
-    Callback,
-    Compute,
-    Copy,
-    Fault,
-    For,
-    If,
-    Invoke,
-    Leave,
-    Library,
-    Load,
-    Prefix,
-    Register,
-    Shuffle,
-    ShuffleKind,
-    Space,
-    StackLength,
-    StackPop,
-    StackPush,
-    StackRead,
-    StackReset,
-    StackWrite,
-    Statement,
-    Store,
-    Transpose,
-    Update,
-    View,
-    While,
-)  # fmt: skip
 from tracer.ir.loop.text import Printer
 from tracer.ir.reductions import identity
 
 WARP: Final = 32
 
 
-def run_block(f: Frame, block: Block) -> list[Any]:
-    """Carry out the statements; the values that the block yields."""
+def run_block(f: Frame, block: loop.Block) -> list[Any]:
+    """Run the statements and return the values that the block yields."""
     steps = f.call.steps.get(id(block))
     if steps is None:
         steps = f.call.steps[id(block)] = tuple(map(step_of, block.statements))
@@ -76,71 +44,71 @@ def run_block(f: Frame, block: Block) -> list[Any]:
     return [f.value(operand) for operand in block.yields]
 
 
-def step_of(s: Statement) -> Step:
-    """What carries out one statement."""
+def step_of(s: loop.Statement) -> Step:
+    """Return the function that runs one statement."""
     match s:
-        case Compute():
+        case loop.Compute():
             return compute_step(s)
-        case Load(mask=None):
+        case loop.Load(mask=None):
             return load_step(s)
-        case Store(mask=None):
+        case loop.Store(mask=None):
             return store_step(s)
         case _:
             return partial(run_statement, s=s)
 
 
-def run_statement(f: Frame, s: Statement) -> None:
-    """Carry out one statement."""
+def run_statement(f: Frame, s: loop.Statement) -> None:
+    """Run one statement."""
     match s:
-        case Compute():
+        case loop.Compute():
             compute_step(s)(f)
-        case Load():
+        case loop.Load():
             _load(f, s)
-        case Store():
+        case loop.Store():
             _store(f, s)
-        case Update():
+        case loop.Update():
             _update(f, s)
-        case For():
+        case loop.For():
             control.for_(f, s)
-        case While():
+        case loop.While():
             control.while_(f, s)
-        case If():
+        case loop.If():
             control.if_(f, s)
-        case Alloc():
+        case loop.Alloc():
             _alloc(f, s)
-        case Copy():
+        case loop.Copy():
             _copy(f, s)
-        case Transpose():
+        case loop.Transpose():
             _transpose(f, s)
-        case Fault():
+        case loop.Fault():
             _fault(f, s)
-        case Leave():
+        case loop.Leave():
             if f.call.status is not Status.DONE:
                 raise Return
-        case Invoke():
+        case loop.Invoke():
             _invoke(f, s)
-        case Library():
+        case loop.Library():
             _library(f, s)
-        case Callback():
+        case loop.Callback():
             _callback(f, s)
-        case Barrier():
+        case loop.Barrier():
             _all_threads(f, "a barrier")
             f.clock.tick()
-        case Shuffle():
+        case loop.Shuffle():
             _shuffle(f, s)
-        case Prefix():
+        case loop.Prefix():
             _prefix(f, s)
-        case StackPush():
+        case loop.StackPush():
             _push(f, s)
-        case StackPop():
+        case loop.StackPop():
             _pop(f, s)
-        case StackRead():
+        case loop.StackRead():
             _read_item(f, s)
-        case StackWrite():
+        case loop.StackWrite():
             _write_item(f, s)
-        case StackLength():
+        case loop.StackLength():
             f.values[s.result] = np.int64(len(f.call.stacks[s.stack]) // s.size)
-        case StackReset():
+        case loop.StackReset():
             f.call.stacks[s.stack].clear()
         case _:
             assert_never(s)
@@ -149,7 +117,7 @@ def run_statement(f: Frame, s: Statement) -> None:
 # -- memory ------------------------------------------------------------------------------------------
 
 
-def _load(f: Frame, s: Load) -> None:
+def _load(f: Frame, s: loop.Load) -> None:
     region, index = f.region(s.buffer), f.index(s.address)
     assert s.mask is not None, "else it is a step"
     mask = f.value(s.mask)
@@ -161,13 +129,13 @@ def _load(f: Frame, s: Load) -> None:
         f.values[s.result] = choose(mask, region.read(index, active, f.clock), fill)
 
 
-def _store(f: Frame, s: Store) -> None:
+def _store(f: Frame, s: loop.Store) -> None:
     assert s.mask is not None, "else it is a step"
     active = f.narrowed(f.value(s.mask))
     f.region(s.buffer).write(f.index(s.address), f.value(s.value), active, f.clock)
 
 
-def _update(f: Frame, s: Update) -> None:
+def _update(f: Frame, s: loop.Update) -> None:
     active = f.mask if s.mask is None else f.narrowed(f.value(s.mask))
     dtype = s.buffer.dtype
     deed = Deed.ATOMIC if f.clock.on_gpu else Deed.WRITE
@@ -175,20 +143,20 @@ def _update(f: Frame, s: Update) -> None:
     f.region(s.buffer).update(f.index(s.address), f.value(s.value), active, f.clock, how)
 
 
-def _alloc(f: Frame, s: Alloc) -> None:
+def _alloc(f: Frame, s: loop.Alloc) -> None:
     buffer, threads = s.buffer, f.clock.threads
-    private = threads is not None and buffer.space is Space.LOCAL
+    private = threads is not None and buffer.space is loop.Space.LOCAL
     size = buffer.size * threads.size if private and threads is not None else buffer.size
-    whole = Buffer(buffer.name, buffer.dtype, buffer.size, buffer.space)
+    whole = loop.Buffer(buffer.name, buffer.dtype, buffer.size, buffer.space)
     region = f.call.region(whole, np.zeros(size, buffer.dtype), written=False)
     f.regions[buffer] = region.as_private() if private else region
 
 
-def _copy(f: Frame, s: Copy) -> None:
+def _copy(f: Frame, s: loop.Copy) -> None:
     source, target = f.index(s.source.start), f.index(s.target.start)
     read, write = f.region(s.source.buffer), f.region(s.target.buffer)
     if not isinstance(source, int) or not isinstance(target, int) or f.clock.threads is not None:
-        for k in range(s.count):  # each thread its own stretch
+        for k in range(s.count):  # each thread has its own stretch
             write.write(target + k, read.read(source + k, f.mask, f.clock), f.mask, f.clock)
         return
     spans = read.part("", source, s.count), write.part("", target, s.count)
@@ -197,7 +165,7 @@ def _copy(f: Frame, s: Copy) -> None:
     write.write_span(target, read.read_span(source, s.count, f.clock), f.clock)
 
 
-def _transpose(f: Frame, s: Transpose) -> None:
+def _transpose(f: Frame, s: loop.Transpose) -> None:
     (read, source), (write, target) = f.view(s.source), f.view(s.target)
     for row in range(int(f.value(s.rows))):
         for column in range(int(f.value(s.columns))):
@@ -205,7 +173,7 @@ def _transpose(f: Frame, s: Transpose) -> None:
             write.write(target + row * s.target_stride + column, value, f.mask, f.clock)
 
 
-def _push(f: Frame, s: StackPush) -> None:
+def _push(f: Frame, s: loop.StackPush) -> None:
     region, start = f.view(s.source)
     stack, data = f.call.stacks[s.stack], region.read_span(start, s.count, f.clock).tobytes()
     if f.call.stack_limit is not None and len(stack) + len(data) > f.call.stack_limit:
@@ -214,7 +182,7 @@ def _push(f: Frame, s: StackPush) -> None:
     stack.extend(data)
 
 
-def _pop(f: Frame, s: StackPop) -> None:
+def _pop(f: Frame, s: loop.StackPop) -> None:
     region, start = f.view(s.target)
     stack, size = f.call.stacks[s.stack], s.count * region.dtype.itemsize
     top = bytes(stack[max(0, len(stack) - size) :]) or bytes(size)
@@ -222,7 +190,7 @@ def _pop(f: Frame, s: StackPop) -> None:
     _fill(f, region, start, top, s.stack)
 
 
-def _read_item(f: Frame, s: StackRead) -> None:
+def _read_item(f: Frame, s: loop.StackRead) -> None:
     region, start = f.view(s.target)
     stack, size = f.call.stacks[s.stack], s.count * region.dtype.itemsize
     place = int(f.value(s.index)) * size
@@ -236,7 +204,7 @@ def _fill(f: Frame, region: Any, start: int, data: bytes, stack: int) -> None:
     region.write_span(start, values.view(np.uint8) if region.dtype == BOOL else values, f.clock)
 
 
-def _write_item(f: Frame, s: StackWrite) -> None:
+def _write_item(f: Frame, s: loop.StackWrite) -> None:
     region, start = f.view(s.source)
     stack, data = f.call.stacks[s.stack], region.read_span(start, s.count, f.clock).tobytes()
     place = int(f.value(s.index)) * len(data)
@@ -250,7 +218,7 @@ def _write_item(f: Frame, s: StackWrite) -> None:
 # -- calls -------------------------------------------------------------------------------------------
 
 
-def _invoke(f: Frame, s: Invoke) -> None:
+def _invoke(f: Frame, s: loop.Invoke) -> None:
     if s.share is None:
         run_function(_callee(f, s))
         return
@@ -262,32 +230,32 @@ def _invoke(f: Frame, s: Invoke) -> None:
         inner = _callee(f, s)
         bounds = (part * grain, count if part == parts - 1 else (part + 1) * grain)
         for register, value in zip(inner.function.parameters[-2:], bounds, strict=True):
-            assert isinstance(register, Register), "the verifier has matched them"
+            assert isinstance(register, loop.Register), "the verifier has matched them"
             inner.values[register] = np.int64(value)
         run_function(inner)
     f.clock.leave()
 
 
-def _callee(f: Frame, s: Invoke) -> Frame:
-    """A frame of the function with its arguments, but for what is to be shared."""
+def _callee(f: Frame, s: loop.Invoke) -> Frame:
+    """Return a frame of the function with its arguments, except those of `share`."""
     callee = f.call.functions[s.function]
     inner = Frame(f.call, callee, f.run_block)
     written = []
     for argument, parameter in zip(s.arguments, callee.parameters, strict=s.share is None):
-        if isinstance(argument, View):
-            assert isinstance(parameter, Buffer), "the verifier has matched them"
+        if isinstance(argument, loop.View):
+            assert isinstance(parameter, loop.Buffer), "the verifier has matched them"
             region, start = f.view(argument)
             inner.regions[parameter] = region.part(parameter.name, start, parameter.size)
             written.append(parameter.written)
         else:
-            assert isinstance(parameter, Register), "the verifier has matched them"
+            assert isinstance(parameter, loop.Register), "the verifier has matched them"
             inner.values[parameter] = f.value(argument)
     _check_disjoint(s.function, list(inner.regions.values()), written)
     return inner
 
 
 def run_function(f: Frame) -> None:
-    """Carry out the body of a frame's function."""
+    """Run the body of a frame's function."""
     with suppress(Return):
         f.run(f.function.body)
 
@@ -299,16 +267,16 @@ def _check_disjoint(name: str, regions: list[Region], written: list[bool]) -> No
                 raise Violation(f"hands '{name}' the overlapping '{regions[j].name}' and '{region.name}'")
 
 
-def _library(f: Frame, s: Library) -> None:
+def _library(f: Frame, s: loop.Library) -> None:
     routine = LIBRARY_REFERENCE.get(s.name)
     if routine is None:
         raise Violation(f"library routine '{s.name}' has no reference")
-    arguments = [Span(*f.view(a), f.clock) if isinstance(a, View) else f.value(a) for a in s.arguments]
+    arguments = [Span(*f.view(a), f.clock) if isinstance(a, loop.View) else f.value(a) for a in s.arguments]
     routine(*arguments)
 
 
-def _callback(f: Frame, s: Callback) -> None:
-    """Hand the buffers over as flat arrays, from each view's start to its buffer's end."""
+def _callback(f: Frame, s: loop.Callback) -> None:
+    """Pass the buffers as flat arrays, from each view's start to its buffer's end."""
     if not 0 <= s.slot < len(f.call.callbacks):
         raise Violation(f"callback {s.slot} of {len(f.call.callbacks)}")
     inputs = [f.view(view) for view in s.inputs]
@@ -317,7 +285,7 @@ def _callback(f: Frame, s: Callback) -> None:
     made = [np.zeros(region.size - start, region.dtype) for region, start in outputs]
     try:
         f.call.callbacks[s.slot](given, made)
-    except BaseException as error:  # whatever it is, the caller of the program raises it again
+    except BaseException as error:  # the caller of the program raises it again
         f.call.error, f.call.status = error, Status.RAISED
         raise Return from None
     for (region, start), values in zip(outputs, made, strict=True):
@@ -327,7 +295,7 @@ def _callback(f: Frame, s: Callback) -> None:
 # -- faults and threads ------------------------------------------------------------------------------
 
 
-def _fault(f: Frame, s: Fault) -> None:
+def _fault(f: Frame, s: loop.Fault) -> None:
     holds = f.value(s.predicate)
     if f.mask is not None:
         holds = holds & f.mask
@@ -348,14 +316,14 @@ def _all_threads(f: Frame, what: str) -> None:
         raise Violation(f"reaches {what} with some threads only")
 
 
-def _shuffle(f: Frame, s: Shuffle) -> None:
-    """Threads are numbered with the innermost loop running fastest; 32 in a row are a warp."""
+def _shuffle(f: Frame, s: loop.Shuffle) -> None:
+    """Shuffle within warps: threads are numbered with the innermost loop running fastest; 32 in a row are a warp."""
     threads = f.clock.threads
     if threads is None:
         raise Violation("shuffles outside a thread loop")
     _all_threads(f, "a shuffle")
     lane = threads % WARP
-    other = lane ^ s.offset if s.kind is ShuffleKind.XOR else lane + s.offset
+    other = lane ^ s.offset if s.kind is loop.ShuffleKind.XOR else lane + s.offset
     partner = np.where(other < WARP, threads - lane + other, threads)
     if (partner >= threads.size).any():
         raise Violation(f"shuffles with thread {int(partner.max())} of {threads.size}")
@@ -365,8 +333,8 @@ def _shuffle(f: Frame, s: Shuffle) -> None:
     f.values[s.result] = flat[order[partner]]
 
 
-def _prefix(f: Frame, s: Prefix) -> None:
-    """Lanes that take no part leave the others' alone, and so the last one's."""
+def _prefix(f: Frame, s: loop.Prefix) -> None:
+    """Join lanes. Inactive lanes do not change active ones, nor `last`."""
     if not f.lanes:
         raise Violation("a prefix outside a vector loop")
     dtype, before = s.value.dtype, f.uniform(s.before, "what a prefix follows")

@@ -1,4 +1,4 @@
-"""The statements that run once an element, looked through once: each as a function of the frame it runs in."""
+"""Statements that run once an element, compiled once: each as a function of the frame it runs in."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Step = Callable[[Frame], None]
 
 
 def compute_step(s: Compute) -> Step:
-    """result = op(*operands)."""
+    """Return result = op(*operands) as a step."""
     function, result = scalar_function(s.op, s.operands[-1].dtype, s.result.dtype), s.result
     match s.operands:
         case (Register() as a, Register() as b):
@@ -50,7 +50,7 @@ def compute_step(s: Compute) -> Step:
 
 
 def load_step(s: Load) -> Step:
-    """result = buffer[address], without a mask."""
+    """Return result = buffer[address], without a mask, as a step."""
     result, buffer, place = s.result, s.buffer, place_of(s.address)
 
     def step(f: Frame) -> None:
@@ -60,7 +60,7 @@ def load_step(s: Load) -> Step:
 
 
 def store_step(s: Store) -> Step:
-    """buffer[address] = value, without a mask."""
+    """Return buffer[address] = value, without a mask, as a step."""
     buffer, place, value = s.buffer, place_of(s.address), value_of(s.value)
 
     def step(f: Frame) -> None:
@@ -70,7 +70,7 @@ def store_step(s: Store) -> Step:
 
 
 def value_of(operand: Operand) -> Callable[[Frame], Any]:
-    """What gives the operand's value."""
+    """Return a function of the frame that gives the operand's value."""
     if isinstance(operand, Constant):
         value = operand.value
         return lambda f: value
@@ -78,7 +78,7 @@ def value_of(operand: Operand) -> Callable[[Frame], Any]:
 
 
 def place_of(address: Address) -> Callable[[Frame], Any]:
-    """What gives `Frame.index` of the address."""
+    """Return a function of the frame that gives `Frame.index` of the address."""
     constant = address.constant
     if not address.terms:
         return lambda f: constant

@@ -185,7 +185,10 @@ class Carry:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """Counted loop: for index in range(start, stop, step): body. `results` receive the final carries."""
+    """Counted loop: for index in range(start, stop, step): body. `results` receive the final carries.
+
+    outlined: whether a CPU runs a VECTOR loop as a call of a function that programs share. It only reduces memory.
+    """
 
     index: Register
     start: Operand
@@ -196,6 +199,7 @@ class For:
     lanes: int = 1  # of a VECTOR loop; then start is 0 and step is 1
     carries: tuple[Carry, ...] = ()
     results: tuple[Register, ...] = ()
+    outlined: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,12 +305,45 @@ class Invoke:
     share: Share | None = None
 
 
+class Along(Enum):
+    """Axis along which a library call is split: its stack of matrices, or the rows or columns of the result."""
+
+    BATCHES = "batches"
+    ROWS = "rows"
+    COLUMNS = "columns"
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Sharing of a library call: `count` panels of `width` indices along an axis, the last one the rest.
+
+    at_once: panels that one thread takes at a time.
+    """
+
+    along: Along
+    count: int
+    width: int = 1
+    at_once: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """Choice of a routine's kernel. name: "" for the plain one. split: how threads share it; None for one call."""
+
+    name: str = ""
+    split: Split | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Library:
-    """Call of a library routine. `name` is a key of `schedule.library.ROUTINES`, which lists its arguments."""
+    """Call of a library routine: a key of each backend's table of routines, which lists its arguments.
+
+    kernel: chosen by the schedule for a CPU; results may depend on its name, but not on its split.
+    """
 
     name: str
     arguments: tuple[View | Operand, ...]
+    kernel: Kernel = Kernel()
 
 
 @dataclass(frozen=True, slots=True)

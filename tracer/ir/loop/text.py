@@ -213,7 +213,7 @@ class Printer:
                 shared = "" if s.share is None else f" share 0..{s.share.count} by {s.share.grain}"
                 return f"invoke {s.function}({self._arguments(s.arguments)}){shared}"
             case loop.Library():
-                return f"library {s.name}({self._arguments(s.arguments)})"
+                return f"library {s.name}({self._arguments(s.arguments)}){_kernel(s.kernel)}"
             case loop.Callback():
                 return f"callback {s.slot}({self._arguments(s.inputs)}) -> ({self._arguments(s.outputs)})"
             case loop.Leave():
@@ -234,7 +234,7 @@ class Printer:
         if s.step != 1:
             text += f" step {s.step}"
         if s.kind is loop.LoopKind.VECTOR:
-            text += f" vector({s.lanes})"
+            text += f" vector({s.lanes}){' outlined' * s.outlined}"
         elif s.kind is not loop.LoopKind.SERIAL:
             text += f" {s.kind.value}"
         carries = self._carries(s.carries)
@@ -294,3 +294,11 @@ def _declaration(buffer: loop.Buffer) -> str:
     if buffer.space is loop.Space.ARGUMENT and buffer.written:
         text += " written"
     return text if buffer.alignment == 1 else f"{text} align {buffer.alignment}"
+
+
+def _kernel(kernel: loop.Kernel) -> str:
+    """Spell a kernel as the end of a library call's line: "" for the plain one in one call."""
+    name, split = f" by {kernel.name}" if kernel.name else "", kernel.split
+    if split is None:
+        return name
+    return f"{name} share {split.along.value} {split.count} x {split.width}, {split.at_once} at once"

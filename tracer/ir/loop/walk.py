@@ -1,4 +1,4 @@
-"""Walking loop IR: the blocks, buffers and operands of a statement, whatever it is."""
+"""Traversals of loop IR: the blocks, buffers and operands of any statement."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
 from operator import is_
-from typing import Any, assert_never
+from typing import Any, TypeVar, assert_never
 
 from tracer.ir.loop import (
     Address,
@@ -47,17 +47,17 @@ from tracer.ir.loop import (
 
 
 class Access(Enum):
-    """What a statement does to a buffer."""
+    """Effect of a statement on a buffer."""
 
     READ = "read"
     WRITE = "write"
     UPDATE = "update"  # read and write
-    HAND_ON = "hand on"  # Invoke and Library: what they do is said elsewhere
+    HAND_ON = "hand on"  # Invoke and Library: the callee's effect
     ALLOCATE = "allocate"
 
 
 def blocks_of(statement: Statement) -> tuple[Block, ...]:
-    """The blocks within a statement, in the order in which they are printed."""
+    """Return the blocks within a statement, in the order in which they are printed."""
     match statement:
         case For():
             return (statement.body,)
@@ -70,7 +70,7 @@ def blocks_of(statement: Statement) -> tuple[Block, ...]:
 
 
 def statements_of(block: Block) -> Iterator[Statement]:
-    """Every statement of a block and of the blocks within, outer ones first."""
+    """Yield every statement of a block and of the blocks within, outer ones first."""
     for statement in block.statements:
         yield statement
         for inner in blocks_of(statement):
@@ -78,24 +78,61 @@ def statements_of(block: Block) -> Iterator[Statement]:
 
 
 def with_statements(block: Block, change: Callable[[Statement], Sequence[Statement]]) -> Block:
-    """The block with others in the place of each statement; inner blocks are changed before what stands around."""
+    """Replace every statement of a block by the statements that `change` returns, innermost blocks first.
+
+    Returns the same block where `change` returns every statement itself.
+    """
     statements: list[Statement] = []
     for s in block.statements:
         match s:
-            case For():
-                s = replace(s, body=with_statements(s.body, change))
-            case While():
-                s = replace(s, condition=with_statements(s.condition, change), body=with_statements(s.body, change))
-            case If():
-                s = replace(s, then=with_statements(s.then, change), otherwise=with_statements(s.otherwise, change))
+            case For(body=body):
+                inner = with_statements(body, change)
+                s = s if inner is body else replace(s, body=inner)
+            case While(condition=condition, body=body):
+                first, inner = with_statements(condition, change), with_statements(body, change)
+                s = s if first is condition and inner is body else replace(s, condition=first, body=inner)
+            case If(then=then, otherwise=otherwise):
+                first, inner = with_statements(then, change), with_statements(otherwise, change)
+                s = s if first is then and inner is otherwise else replace(s, then=first, otherwise=inner)
             case _:
                 pass
         statements += change(s)
-    return Block(tuple(statements), block.yields)
+    is_same = len(statements) == len(block.statements) and all(map(is_, statements, block.statements))
+    return block if is_same else Block(tuple(statements), block.yields)
+
+
+Simple = TypeVar("Simple", bound=Compute | Load | Store | Update | Fault | Prefix)
+"""A statement of one operation."""
+
+
+def with_operands(
+    statement: Simple, value: Callable[[Operand], Operand], address: Callable[[Address], Address]
+) -> Simple:
+    """Replace the operands and the address that a statement reads. Results and buffers stay."""
+
+    def optional(operand: Operand | None) -> Operand | None:
+        return None if operand is None else value(operand)
+
+    s: Any = statement
+    changed: Any
+    match s:
+        case Compute():
+            changed = replace(s, operands=tuple(map(value, s.operands)))
+        case Load():
+            changed = replace(s, address=address(s.address), mask=optional(s.mask), fill=optional(s.fill))
+        case Store() | Update():
+            changed = replace(s, address=address(s.address), value=value(s.value), mask=optional(s.mask))
+        case Fault():
+            values = tuple(map(value, s.values))
+            changed = replace(s, predicate=value(s.predicate), position=value(s.position), values=values)
+        case _:
+            changed = replace(s, value=value(s.value), before=value(s.before))
+    replaced: Simple = changed
+    return replaced
 
 
 def results_of(statement: Statement) -> tuple[Register, ...]:
-    """The registers that a statement assigns for those that follow it."""
+    """Return the registers that a statement assigns for later statements."""
     match statement:
         case Compute() | Load() | Shuffle() | StackLength():
             return (statement.result,)
@@ -108,7 +145,7 @@ def results_of(statement: Statement) -> tuple[Register, ...]:
 
 
 def accesses_of(statement: Statement) -> tuple[tuple[Buffer, Address, Access], ...]:
-    """The buffers that a statement itself reads or writes, from where on, and how."""
+    """Return the buffers that a statement itself reads or writes, each with its start and the effect."""
     match statement:
         case Load():
             return ((statement.buffer, statement.address, Access.READ),)
@@ -142,7 +179,7 @@ def _access(view: View, access: Access) -> tuple[Buffer, Address, Access]:
 
 
 def operands_of(statement: Statement) -> tuple[Operand, ...]:
-    """The operands that a statement itself reads, those of addresses and inner blocks aside."""
+    """Return the operands that a statement itself reads, without those of addresses and inner blocks."""
     match statement:
         case Compute():
             return statement.operands
@@ -181,7 +218,7 @@ def _present(*operands: Operand | None) -> tuple[Operand, ...]:
 
 
 def buffers_of(function: Function) -> list[Buffer]:
-    """The parameters and every buffer that a function names, in the order of the text."""
+    """Return the parameters and every buffer that a function names, in the order of the text."""
     buffers: dict[Buffer, None] = {p: None for p in function.parameters if isinstance(p, Buffer)}
     for statement in statements_of(function.body):
         for buffer, _, _ in accesses_of(statement):
@@ -190,7 +227,7 @@ def buffers_of(function: Function) -> list[Buffer]:
 
 
 def with_buffers(block: Block, names: Mapping[Buffer, Buffer]) -> Block:
-    """The block with other buffers in the place of those that are named."""
+    """Replace the buffers of a block that are keys of `names`."""
     renamed: Block = _with_buffers(block, names) if names else block
     return renamed
 
@@ -213,7 +250,7 @@ def _with_buffers(part: Any, names: Mapping[Buffer, Buffer]) -> Any:
 
 @cache
 def _parts_of(kind: Any) -> tuple[str, ...]:
-    """The fields of a node in which buffers may stand."""
+    """Return the fields of a node that may hold buffers."""
     if not is_dataclass(kind) or kind in (Register, Constant, Address):
         return ()
     return tuple([field.name for field in fields(kind)])

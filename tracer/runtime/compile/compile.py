@@ -13,6 +13,7 @@ import numpy as np
 
 from tracer.codegen.llvm.emit.module import emit_module
 from tracer.codegen.llvm.emit.opt_level import USUAL, level
+from tracer.codegen.llvm.kernels.gemm.amx import in_use
 from tracer.codegen.llvm.kernels.gemm.bf16_dot import has_dots
 from tracer.codegen.llvm.kernels.kernel_modules import common_symbols
 from tracer.codegen.llvm.kernels.routines import outside_symbols
@@ -121,7 +122,9 @@ def compile_program(program: Program, donated: Collection[int] = (), *, contract
     """
     with collector_paused():
         optimized = optimize(program, contracts=contracts)
-        return compile_scheduled(program, schedule(optimized, donated=donated, short_products=has_dots()))
+        return compile_scheduled(
+            program, schedule(optimized, donated=donated, short_products=has_dots(), tiles=in_use())
+        )
 
 
 def contracts() -> bool:

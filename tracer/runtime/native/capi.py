@@ -1,4 +1,4 @@
-"""CPython's and NumPy's C interfaces: functions by name, and whether objects are laid out as the entry assumes.
+"""C interfaces of CPython and NumPy: functions by name, and the layout of objects that the entry assumes.
 
 The compiled entry reads a few fields of objects directly. Each offset is either CPython's ABI since 3.8 or NumPy's
 since 1.7, or is read from a descriptor; all are tried on live objects before they are used.
@@ -21,14 +21,14 @@ from tracer.runtime.values.result_pool import C_FUNCTIONS
 from tracer.trace.array import Array, concrete
 
 OB_TYPE = 8
-TUPLE_SIZE, TUPLE_ITEMS = 16, tuple.__basicsize__  # 24; from CPython 3.14 on a hash comes first
-LIST_SIZE, LIST_ITEMS = 16, 24  # the latter points to the items
+TUPLE_SIZE, TUPLE_ITEMS = 16, tuple.__basicsize__  # 24; more from CPython 3.14 on, which has a hash first
+LIST_SIZE, LIST_ITEMS = 16, 24  # the count, and the pointer to the items
 DICT_USED = 16
 CELL_CONTENT = 16
 SLICE_ITEMS = 16  # start, stop, step
 FLOAT_VALUE = 16
-NUMBER_VALUE = 16  # of NumPy's numbers, by whatever dtype
-CDATA_POINTER = 16  # where a ctypes object keeps the address of its memory
+NUMBER_VALUE = 16  # in NumPy's scalars of any dtype
+CDATA_POINTER = 16  # the address of a ctypes object's memory
 NDARRAY_DATA, NDARRAY_NDIM, NDARRAY_SHAPE = 16, 24, 32
 NDARRAY_STRIDES, NDARRAY_BASE = 40, 48
 NDARRAY_DESCR, NDARRAY_FLAGS = 56, 64
@@ -54,12 +54,12 @@ _C_FUNCTIONS = ("aligned_alloc", "free", "memcmp", *C_FUNCTIONS)
 
 
 def signal_symbols() -> dict[str, int]:
-    """What the handling of Ctrl-C calls."""
+    """Return the addresses that the handling of Ctrl-C binds."""
     return {name: _function(ctypes.pythonapi, name) for name in _SIGNALS}
 
 
 def entry_symbols() -> dict[str, int]:
-    """What the entry calls and refers to, in CPython, NumPy and C."""
+    """Return the addresses that the entry binds in CPython, NumPy and C."""
     python = ctypes.pythonapi
     found = {name: _function(python, name) for name in _PYTHON_FUNCTIONS}
     found |= {name: ctypes.addressof(ctypes.c_char.in_dll(python, name)) for name in _PYTHON_DATA}
@@ -73,7 +73,7 @@ def _function(library: ctypes.CDLL, name: str) -> int:
 
 
 def _numpy_table() -> ctypes.Array[ctypes.c_void_p]:
-    """NumPy's C interface: an array of addresses, in a capsule."""
+    """Return NumPy's C interface, an array of addresses in a capsule."""
     get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
         ("PyCapsule_GetPointer", ctypes.pythonapi)
     )
@@ -92,20 +92,21 @@ class _Member(ctypes.Structure):
     _fields_ = (("name", ctypes.c_char_p), ("type", ctypes.c_int), ("offset", ctypes.c_ssize_t))
 
 
-_DESCRIPTOR_MEMBER = 40  # where a member descriptor points to its PyMemberDef, and a slot wrapper to its wrapperbase
+_DESCRIPTOR_MEMBER = 40  # the pointer of a member descriptor to PyMemberDef, of a slot wrapper to wrapperbase
 
 
 @cache
 def slot_offsets() -> dict[str, int]:
-    """Where `Array` keeps its slots, by name."""
+    """Return the offset of each of `Array`'s slots, by name."""
     return {name: member_offset(Array, name) for name in ("_value", "_weak", "_trace", "_atom", "_type", "_owner")}
 
 
 @cache
 def function_offsets() -> dict[str, int]:
-    """Where a function keeps its code and its defaults, by name.
+    """Return the offsets of a function's code and defaults, by name.
 
-    They moved between versions of CPython: they are looked for. Raises LookupError where they are not found.
+    They moved between versions of CPython, so a function is searched for them. Raises LookupError if they are not
+    found.
     """
 
     def probe(x: object = (), *, y: object = ()) -> object:
@@ -120,7 +121,7 @@ def function_offsets() -> dict[str, int]:
 
 
 def member_offset(owner: type, name: str) -> int:
-    """Where instances keep a slot. Raises LookupError where the descriptor is not as we know it."""
+    """Return the offset of a slot in instances. Raises LookupError if the descriptor's layout is unknown."""
     member = _Member.from_address(_word(id(owner.__dict__[name]) + _DESCRIPTOR_MEMBER))
     if member.name != name.encode():
         raise LookupError(owner.__name__)
@@ -135,7 +136,7 @@ class MethodDef(ctypes.Structure):
 
 
 def new_function(method: MethodDef, itself: Any) -> Any:
-    """A builtin function, whose C function is called with `itself` in front."""
+    """Return a builtin function whose C function gets `itself` as its first argument."""
     new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p)(
         ("PyCMethod_New", ctypes.pythonapi)
     )
@@ -143,9 +144,9 @@ def new_function(method: MethodDef, itself: Any) -> Any:
 
 
 def slot_wrapper(owner: type, like: Any, function: int) -> Any:
-    """A descriptor of a C function for a slot of the class, as CPython's own types have: setting it fills the slot.
+    """Return a descriptor of a C function for a slot of the class: setting it as an attribute fills the slot.
 
-    like: such a descriptor of the same slot of another class.
+    like: such a descriptor for the slot of another class.
     """
     made = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p)(
         ("PyDescr_NewWrapper", ctypes.pythonapi)
@@ -159,7 +160,7 @@ def _word(address: int) -> int:
 
 @cache
 def why_not() -> str | None:
-    """Why the compiled entry cannot be used with this Python and NumPy; None where it can."""
+    """Return why the compiled entry cannot be used with this Python and NumPy, or None if it can."""
     if sys.implementation.name != "cpython":
         return f"Python is {sys.implementation.name}, not CPython"
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
@@ -173,10 +174,10 @@ def why_not() -> str | None:
 
 
 def _layout() -> dict[str, bool]:
-    """Each assumption on the layout of objects, tried."""
+    """Return whether each assumption on the layout of objects holds, by its name."""
     value = np.arange(6.0).reshape(2, 3)
     array = concrete(value)
-    array._owner = 0  # whatever is being traced now
+    array._owner = 0  # rather than the owner of an open trace
     a, handle, items = id(value), id(array), (value, array)
     sequence, mapping, memory = [value, array], {"a": 1, "b": 2, "c": 3}, (ctypes.c_int64 * 2)()
     cell, part, number, plain = CellType(value), slice(value, array, items), 0.1, FunctionType(_word.__code__, {})
@@ -184,7 +185,7 @@ def _layout() -> dict[str, bool]:
         slots, of_functions = slot_offsets(), function_offsets()
     except LookupError as error:
         return {str(error): False}
-    owner = array._owner  # of the trace that is open, if this is first asked in one
+    owner = array._owner  # an open trace's, if this first runs within one
     stored = {"_value": value, "_weak": False, "_trace": None, "_atom": None, "_type": None, "_owner": owner}
     return {
         "object": _word(a + OB_TYPE) == id(np.ndarray) and _word(handle + OB_TYPE) == id(Array),
@@ -203,7 +204,7 @@ def _layout() -> dict[str, bool]:
 
 
 def _numbers() -> list[np.generic]:
-    """A number of NumPy's of each dtype that it may stand for an array of."""
+    """Return a NumPy scalar of each dtype of arrays."""
     return [dtype.type(dtype.itemsize) for dtype in dtypes.OF_NUMPY]
 
 

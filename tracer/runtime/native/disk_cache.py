@@ -1,11 +1,13 @@
-"""Object code in files, shared by processes: that of programs where `config.cache_dir` says, and by default none; that
-of the kernels which all programs share (products of matrices, transposes, the entry, the pool of threads) in the user's
-cache or where `config.kernel_dir` says, so that a machine compiles them once.
+"""Object code in files that processes share.
 
-A file is called after the hash of everything that its code depends on, so none is ever stale. It is written under
-another name and moved into place, so none is ever half there; it carries a digest of its name and contents, and what
-does not match, as a file that was put in another's place, is removed and compiled again. Files are code that this
-process will run: they are neither read nor written in a folder that somebody else could write to.
+Programs are kept where `config.cache_dir` says, and by default not at all. Kernels that all programs share (matrix
+products, transposes, the entry, the thread pool) are kept in the user's cache, or where `config.kernel_dir` says, so a
+machine compiles them once.
+
+A file is named by the hash of everything that its code depends on, so none is ever stale. It is written under another
+name and moved into place, so none is ever incomplete. It carries a digest of its name and contents; a file that does
+not match, for instance under another's name, is removed and compiled again. This process runs the code in the files, so
+none is read or written in a folder that another user could write to.
 """
 
 from __future__ import annotations
@@ -25,24 +27,27 @@ from tracer.settings import config
 _MAGIC: Final = b"tracer object 2\n"
 _DIGEST: Final = 32
 _SUFFIX: Final = ".object"
-_ROUND: Final = 32  # files written from one look at what other processes wrote to the next
-_KEPT: Final = 0.8  # of the limit, once it is passed
+_SCAN_EVERY: Final = 32  # files written between scans for the files of other processes
+_KEPT: Final = 0.8  # of the limit, once it is exceeded
 _OLD: Final = 3600.0  # seconds after which a file under another name was left behind by a process that died
 
 
 class Folder:
-    """One directory of object code. setting: the one that names it; None where nobody did: nobody is told that it is
-    not used."""
+    """One directory of object code.
+
+    setting: the setting that names it. None for a default directory, which is left unused without a warning if it
+    cannot be trusted.
+    """
 
     def __init__(self, path: Path, setting: str | None = "cache_dir") -> None:
         self.path = path
         self._setting = setting
         self._written = 0
-        self._size = 0  # as far as this process knows
+        self._size = 0  # bytes of all files, as far as this process knows
         self._is_usable = self._prepare()
 
     def read(self, key: str) -> bytes | None:
-        """The object code under a key; None where there is none, or none that is whole."""
+        """Return the object code under a key; None if it is missing or damaged."""
         if not self._is_usable:
             return None
         path = self.path / f"{key}{_SUFFIX}"
@@ -61,7 +66,7 @@ class Folder:
         return payload
 
     def write(self, key: str, payload: bytes) -> None:
-        """Keep object code under a key. A full or read-only disk is no reason to fail."""
+        """Keep object code under a key. A full or read-only disk is not an error."""
         if not self._is_usable:
             return
         with suppress(OSError):
@@ -74,12 +79,12 @@ class Folder:
                 os.unlink(name)
                 raise
             self._size += len(payload)
-            if self._written % _ROUND == 0 or self._size > config.cache_size:
+            if self._written % _SCAN_EVERY == 0 or self._size > config.cache_size:
                 self._size = self._shrink(config.cache_size)
             self._written += 1
 
     def _prepare(self) -> bool:
-        """Make the directory, for this user alone; whether it can be trusted."""
+        """Make the directory, for this user alone, and return whether it can be trusted."""
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             found = self.path.stat()
@@ -95,14 +100,14 @@ class Folder:
         return False
 
     def _files(self) -> Iterator[tuple[float, int, Path]]:
-        """When each file was last used, its size, its path."""
+        """Yield the time of last use, the size and the path of each file."""
         for entry in os.scandir(self.path):
             with suppress(OSError):
                 found = entry.stat(follow_symlinks=False)
                 yield found.st_mtime, found.st_size, Path(entry.path)
 
     def _shrink(self, limit: int) -> int:
-        """Remove what was used longest ago until the rest is well within the limit; how many bytes that is."""
+        """Remove the least recently used files until the rest is well within the limit; return the remaining bytes."""
         files = sorted(self._files(), key=lambda file: file[:2])
         newest = files[-1][0] if files else 0.0
         total = sum(size for _, size, _ in files)
@@ -115,11 +120,11 @@ class Folder:
         return total
 
 
-_FLAGS: Final = ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")  # a pipe under a file's name keeps nobody waiting
+_FLAGS: Final = ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")  # opening a pipe under a file's name must not block
 
 
 def _contents(path: Path) -> bytes | None:
-    """What is in a file; None where it is no file, or others could have written it."""
+    """Return a file's contents; None if it is not a regular file, or another user could have written it."""
     descriptor = os.open(path, sum((getattr(os, name, 0) for name in _FLAGS), os.O_RDONLY))
     try:
         found = os.fstat(descriptor)
@@ -132,9 +137,9 @@ def _contents(path: Path) -> bytes | None:
 
 
 def _is_ours(found: os.stat_result) -> bool:
-    """Whether nobody else can write there."""
+    """Whether only this user can write there."""
     if not hasattr(os, "geteuid"):
-        return True  # Windows: folders of a user are the user's
+        return True  # on Windows a user's folders are private
     return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
@@ -155,13 +160,13 @@ _folders: dict[Path, Folder] = {}
 
 
 def folder() -> Folder | None:
-    """The directory that the settings name; None where they name none."""
+    """Return the directory that the settings name, or None."""
     path = config.cache_dir
     return None if path is None else _known(path, "cache_dir")
 
 
 def kernel_folder() -> Folder | None:
-    """The directory of what all programs share."""
+    """Return the directory of the kernels that all programs share."""
     path = config.kernel_dir
     if path is None:
         return folder()

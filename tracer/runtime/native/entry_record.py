@@ -1,4 +1,4 @@
-"""What the compiled entry knows about one executable: tables in C's layout, which it reads and never changes.
+"""Tables of one executable in C's layout, which the compiled entry reads and never changes.
 
 Objects are referred to by address; the entry's `self`, a tuple, keeps all of them alive.
 """
@@ -12,7 +12,7 @@ Pointer, Word = ctypes.c_void_p, ctypes.c_int64
 
 
 class Scalar(IntEnum):
-    """Which Python scalar an argument may be besides an array."""
+    """Python scalar that an argument may be besides an array."""
 
     NONE = 0
     BOOL = 1
@@ -29,13 +29,13 @@ class Leaf(ctypes.Structure):
     _fields_ = (
         ("descr", Pointer),  # the dtype
         ("shape", Pointer),  # int64[ndim]
-        ("ndim", Word),  # -1: of any shape, the same for all such leaves
+        ("ndim", Word),  # -1: any shape that all such leaves share
         ("handle", Pointer),
-        ("weak", Pointer),  # True or False: what `Array._weak` must be
-        ("kind", Pointer),  # the class of `Array._type` for what is no plain array, else null
+        ("weak", Pointer),  # True or False: the expected `Array._weak`
+        ("kind", Pointer),  # the class of `Array._type`; null for plain arrays
         ("scalar", Word),
-        ("number", Pointer),  # the class of NumPy's numbers that may stand for the array, or null
-        ("donated", Pointer),  # what a handle's value becomes when the call is over; null where it stays
+        ("number", Pointer),  # the class of NumPy's scalars that may replace the array, or null
+        ("donated", Pointer),  # the value of a donated handle after the call; null where it is not donated
     )
 
 
@@ -45,26 +45,26 @@ class Result(ctypes.Structure):
     _fields_ = (
         ("descr", Pointer),
         ("shape", Pointer),
-        ("ndim", Word),  # -1: of the leaves' common shape
-        ("size", Word),  # in bytes; of one element where the shape is the leaves'
+        ("ndim", Word),  # -1: the leaves' common shape
+        ("size", Word),  # bytes; of one element where the shape is the leaves'
         ("weak", Pointer),
-        ("type", Pointer),  # what `Array._type` becomes: None for plain arrays
-        ("donor", Word),  # the input in whose memory it is left, or -1
+        ("type", Pointer),  # the result's `Array._type`: None for plain arrays
+        ("donor", Word),  # the input whose memory it takes over, or -1
     )
 
 
 class Common(ctypes.Structure):
-    """The shape that all leaves of any shape have in one call; `count` is 0 where there are none."""
+    """The shape that all leaves of free shape have in one call. count: its elements, or 0 for no such leaves."""
 
     _fields_ = (("shape", Pointer), ("ndim", Word), ("count", Word))
 
 
 class StepKind(IntEnum):
-    """What a step of the plan expects of an object."""
+    """Expectation of a step of the plan about an object."""
 
     LEAF = 0  # anything: an input of the program
     SAME = 1  # the very object: None, a static argument
-    EQUAL = 2  # an equal one of the same simple type: a static argument
+    EQUAL = 2  # an equal object of the same simple type: a static argument
     TUPLE = 3  # of type `object` and of `size` items, each with steps of its own
     LIST = 4
     DICT = 5  # of `size` items: for each a KEY and the value's steps
@@ -80,13 +80,13 @@ class Step(ctypes.Structure):
 
 
 class Guard(ctypes.Structure):
-    """What the function read when it was traced, and what must still be there: an object, or an array's bytes."""
+    """A value that tracing read, which must be unchanged: an object by identity, or an array's bytes."""
 
     _fields_ = (
         ("holder", Pointer),  # a dict; else a cell or a handle; or a NumPy array
         ("name", Pointer),  # the key in the dict, else null
-        ("offset", Word),  # of the object's address in the cell or the handle
-        ("expected", Pointer),  # where the object's address stands; or the bytes
+        ("offset", Word),  # byte offset of the object in the cell or the handle
+        ("expected", Pointer),  # the address of the object's address; or the bytes
         ("leaf", Pointer),  # to the Leaf that a NumPy array must match; null for objects
         ("size", Word),  # how many bytes
     )
@@ -97,10 +97,10 @@ class Record(ctypes.Structure):
 
     _fields_ = (
         ("main", Pointer),
-        ("version", Word),  # of the settings: `gate.version`; -1: run whatever the gate says
-        ("positional", Word),  # how many arguments come by position
-        ("keywords", Word),  # and by name
-        ("names", Pointer),  # tuple of the latter's names, as the caller orders them
+        ("version", Word),  # of the settings: `gate.version`; -1 for any state of the gate
+        ("positional", Word),  # number of arguments by position
+        ("keywords", Word),  # number of arguments by name
+        ("names", Pointer),  # tuple of their names, in the caller's order
         ("order", Pointer),  # int64[positional + keywords]: the arguments in the plan's order
         ("steps", Pointer),  # null where every argument is a leaf, in order
         ("guards", Word),
@@ -113,21 +113,21 @@ class Record(ctypes.Structure):
         ("constants", Word),
         ("data", Pointer),  # void*[constants]
         ("arena", Word),  # bytes
-        ("spare", Pointer),  # to a cell with an arena that no call uses at present, or null: exchanged atomically
+        ("spare", Pointer),  # to a cell with an unused arena, or null; exchanged atomically
         ("stacks", Word),
-        ("long_from", Word),  # of how many elements on a call is long; 0 is the count where shapes are fixed
-        ("heard_from", Word),  # and so long that Ctrl-C is listened to
-        ("elementwise", Word),  # whether arrays are of any shape, and the constant is their count of elements
-        ("repeatable", Word),  # whether it may be run again: it has no ordered effects
+        ("long_from", Word),  # elements from which on a call is long; fixed shapes have a count of 0
+        ("heard_from", Word),  # elements from which on a call listens to Ctrl-C
+        ("elementwise", Word),  # whether shapes are free, and the constant is the count of elements
+        ("repeatable", Word),  # whether it may run again, having no ordered effects
         ("donates", Word),  # whether any leaf is donated
-        ("shared", Pointer),  # told of a donated array that has to be copied: takes the leaf's `donated`; or null
+        ("shared", Pointer),  # called with the leaf's `donated` if a donated array is copied; or null
         ("single", Word),  # whether the result is the one output itself, rather than a tuple
         ("ndarray", Pointer),
         ("array", Pointer),
         ("array_type", Pointer),  # the class ArrayType
         ("zero", Pointer),
-        ("finish", Pointer),  # makes the result of the tuple of outputs, or null
-        ("raised", Pointer),  # the class Raised: a fallback returns one to have an exception raised
-        ("failed", Pointer),  # makes an exception of a Context's address; null: a fault goes to the fallback
-        ("callback", Pointer),  # runs a callback: (slot, address of inputs, address of outputs); or null
+        ("finish", Pointer),  # makes the result from the tuple of outputs; or null
+        ("raised", Pointer),  # the class Raised: a fallback returns one for an exception
+        ("failed", Pointer),  # makes an exception from a Context's address; null: a fault goes to the fallback
+        ("callback", Pointer),  # called as (slot, address of inputs, address of outputs); or null
     )

@@ -1,4 +1,4 @@
-"""Object code by what it depends on: kept in memory, and in files where settings say so."""
+"""Cache of object code in memory, and in files where settings say so."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tracer.version import VERSION
 
 
 class ObjectCache:
-    """Object code by the text it was made of, the project's and LLVM's versions and the machine's features.
+    """Object code by its text, the project's and LLVM's versions and the machine's features.
 
-    Object code binds what is outside it by name alone, so another process may load it. compiled: how often text was
-    turned into code.
+    Object code binds outside symbols by name alone, so another process may load it. compiled: how often text was
+    compiled.
     """
 
     def __init__(self, capacity: int = 512) -> None:
@@ -27,11 +27,11 @@ class ObjectCache:
         self._lock = ForkSafeLock()
 
     def get(self, text: str, opt: int = 2) -> bytes:
-        """A program's object code, compiled now if it has not been before. opt: LLVM's code generation level."""
+        """Return a program's object code, compiled now if it is not cached. opt: LLVM's code generation level."""
         return self._get(text, opt, folder)
 
     def kernel(self, text: str, opt: int = 2) -> bytes:
-        """The same of text that all programs share."""
+        """Return the object code of text that all programs share, compiled now if it is not cached."""
         return self._get(text, opt, kernel_folder)
 
     def _get(self, text: str, opt: int, folder: Callable[[], Folder | None]) -> bytes:
@@ -56,7 +56,7 @@ class ObjectCache:
         return made
 
     def clear(self) -> None:
-        """Forget everything but the files."""
+        """Forget all object code but the files."""
         with self._lock:
             self._objects.clear()
 

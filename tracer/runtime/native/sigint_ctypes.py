@@ -1,4 +1,4 @@
-"""The stop word of calls that go through ctypes; the compiled entry does the same by itself."""
+"""Stop word of calls that go through ctypes; the compiled entry has its own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _functions() -> tuple[Any, Any]:
 
 @contextmanager
 def interruptible(listens: bool) -> Iterator[ctypes.c_int32 | None]:
-    """The stop word for a call, and Ctrl-C sets it until the block ends; None for what does not listen."""
+    """Give a call its stop word, which Ctrl-C sets until the block ends; None if the call does not listen."""
     if not listens:
         yield None
         return

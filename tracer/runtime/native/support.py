@@ -13,7 +13,7 @@ from tracer.runtime.native.object_cache import objects
 from tracer.runtime.values import result_pool
 from tracer.settings import gate
 
-_OPT = 0  # 9 ms in place of 67; calls take some 12 ns more
+_OPT = 0  # LLVM takes 9 ms in place of 67; calls take some 12 ns more
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,9 +26,9 @@ class Support:
 
 @once
 def support() -> Support:
-    """The code for this process."""
+    """Return this process's native code, loaded on first use."""
     native = capi.why_not() is None
-    text = sigint.TEXT + (entry_text() if native else "")
+    text = sigint.sigint_text() + (entry_text() if native else "")
     symbols = {**capi.signal_symbols(), "tracer_main_thread": ctypes.addressof(sigint.main_thread)}
     if native:
         symbols |= {**capi.entry_symbols(), "tracer_gate": ctypes.addressof(gate.words)}

@@ -1,7 +1,7 @@
-"""Convolutions in loops of their own: lanes along the last axis, a tile of sums in registers, lhs padded in a buffer.
+"""Convolutions in nests of their own: lanes along the last axis, a tile of sums in registers, lhs padded in a buffer.
 
-Where the positions are many, a tile is some output features by a vector or two of positions; where the window is
-(the gradient by a window), some features by a few positions, whose sums run in lanes along the window. Every sum
+Where the positions are many, a tile is some output features by a vector or two of positions. Where the window is large
+(the gradient by a window), it is some features by a few positions, whose sums run in lanes along the window. Every sum
 adds its terms in an order that follows from the shapes alone. Threads share images, groups and bands of rows.
 """
 
@@ -23,9 +23,9 @@ from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
 
 _VECTOR_BYTES: Final = 64
-_SUMS: Final = {1: 16, 2: 8}  # most features of a tile by its vectors of positions
+_SUMS: Final = {1: 16, 2: 8}  # most features of a tile, by its vectors of positions
 _TAPS: Final = 3  # positions of a tile whose lanes run along the window
-_TILE_BYTES: Final = 1 << 15  # of rhs that such tiles read again: a first cache
+_TILE_BYTES: Final = 1 << 15  # of rhs that such tiles reread: a first cache
 _PART_BYTES: Final = 1 << 18  # of rhs that a part of the features reads for every image: of a second cache
 _PARTS: Final = 8  # for threads to share, where there are so many
 
@@ -33,7 +33,7 @@ Body = Callable[[list[Affine], Sequence[Operand]], Sequence[Operand]]
 
 
 def write_convolution(writer: BlockWriter, equation: Equation) -> None:
-    """One nest for a convolution that `has_nest`."""
+    """Write one nest for a convolution that `has_nest`."""
     nest = _Nest(writer, equation)
     if runs_along_window(nest.outs, nest.window):
         nest.along_window()
@@ -42,12 +42,12 @@ def write_convolution(writer: BlockWriter, equation: Equation) -> None:
 
 
 def _divisor(n: int, most: int) -> int:
-    """The largest divisor that is at most `most`, and 1 at least."""
+    """Return the largest divisor that is at most `most`, at least 1."""
     return next(d for d in range(max(1, min(n, most)), 0, -1) if n % d == 0)
 
 
 def _blocks(n: int, most: int) -> list[tuple[int, int, int]]:
-    """Blocks of n as (first, size, count): of equal size where that wastes little, else with a rest."""
+    """Return blocks of n as (first, size, count): of equal size where that wastes little, else with a remainder."""
     size = _divisor(n, most)
     if 2 * size < min(n, most):
         size = -(-n // -(-n // most))
@@ -85,19 +85,21 @@ class _Nest:
     # -- padded lhs ----------------------------------------------------------------------------------------------
 
     def _local(self, planes: int, reach: tuple[int, ...], step: int) -> Buffer:
-        """A buffer of planes, each [*leading axes, phase, column]."""
+        """Allocate a buffer of planes, each [*leading axes, phase, column]."""
         self.step, self.reach = step, reach
         columns = -(-reach[-1] // step)
         self.shape = (planes, *reach[:-1], step, columns)
         return self.b.alloc(Buffer("padded", self.dtype, prod(self.shape), Space.LOCAL, written=True))
 
     def _place(self, plane: Affine, leading: Sequence[Affine], last: int, lane: Affine = ZERO) -> Affine:
-        """Where padded lhs has the element `last` from the start of lane `lane` along the last axis."""
+        """Return the index in the buffer of padded lhs's element `last`, from the start of lane `lane` along the last
+        axis.
+        """
         column, phase = divmod(last, self.step)
         return flatten((plane, *leading, Affine(phase), shifted(lane, column)), self.shape)
 
     def _fill(self, buffer: Buffer, planes: int, first: Affine, n: Affine, g: Affine, start: Affine) -> None:
-        """Planes of lhs from feature `first` of group g on, the leading axis from padded row `start` on."""
+        """Fill planes with lhs from feature `first` of group g on, the leading axis from padded row `start` on."""
         b = self.b
         with b.for_("z", 0, buffer.size, kind=LoopKind.VECTOR, lanes=self.unit) as zeros:
             b.store(buffer, zeros.index, 0)
@@ -114,7 +116,7 @@ class _Nest:
     def _rows(
         self, buffer: Buffer, c: Affine, outer: tuple[Affine, Affine], to: list[Affine], of: list[Affine], start: Affine
     ) -> None:
-        """Copy what there is along the axes from len(to) on."""
+        """Copy the elements within bounds along the axes from len(to) on."""
         b, axis = self.b, len(to)
         if axis + 1 == len(self.sizes):
             self._row(buffer, c, outer, to, of)
@@ -138,7 +140,7 @@ class _Nest:
                 self._rows(buffer, c, outer, [*to, place], [*of, source], start)
 
     def _row(self, buffer: Buffer, c: Affine, outer: tuple[Affine, Affine], to: list[Affine], of: list[Affine]) -> None:
-        """Copy one row, elements that are `step` apart to one place."""
+        """Copy one row; elements that are `step` apart become neighbours."""
         low, size, reach, step = self.low[-1], self.sizes[-1], self.reach[-1], self.step
         for residue in range(step):
             first = residue
@@ -156,7 +158,7 @@ class _Nest:
     # -- loops ---------------------------------------------------------------------------------------------------
 
     def _sums(self, counts: Sequence[int], values: Sequence[Operand], body: Body) -> Sequence[Operand]:
-        """Serial loops within each other that carry the sums."""
+        """Write nested serial loops that carry the sums."""
         if not counts:
             return body([], values)
         if counts[0] == 1:
@@ -174,7 +176,7 @@ class _Nest:
     # -- lanes are positions -------------------------------------------------------------------------------------
 
     def along_positions(self) -> None:
-        """A tile is features by positions along the last axis."""
+        """Write tiles of features by positions along the last axis."""
         rows = self._band()
         bands = self.outs[0] // rows
         counts = (self.batch, self.groups, bands)
@@ -193,7 +195,7 @@ class _Nest:
         self.f.invoke()
 
     def _band(self) -> int:
-        """How many rows of the result one part computes."""
+        """Return how many rows of the result one part computes."""
         if len(self.outs) == 1:
             return self.outs[0]
         least = max(1, -(-self.outs[0] * self.batch * self.groups // _PARTS))
@@ -203,18 +205,18 @@ class _Nest:
         return 1
 
     def _reach(self, rows: int) -> tuple[int, ...]:
-        """How much of padded lhs a band of rows needs along each axis."""
+        """Return the extent of padded lhs along each axis that a band of rows needs."""
         return extents((rows, *self.outs[1:]), self.window, self.strides, self.dilations)
 
     def _lanes(self) -> int:
-        """One vector of positions or two, whichever leaves less of them over."""
+        """Return the lanes of one vector of positions or of two, whichever wastes fewer."""
         one, two = (-(-self.outs[-1] // (self.unit * v)) * v for v in (1, 2))
         return self.unit * (2 if two <= one else 1)
 
     def _positions(
         self, buffer: Buffer, n: Affine, o: Affine, rows: int, at: Sequence[Affine], begin: Affine, lanes: int
     ) -> None:
-        """Some features at one row of positions."""
+        """Compute some features at one row of positions."""
         b, zero = self.b, constant(0, self.dtype)
         with b.for_("x", 0, self.outs[-1], kind=LoopKind.VECTOR, lanes=lanes) as lane:
             x = of_register(lane.index)
@@ -240,9 +242,9 @@ class _Nest:
     # -- lanes are elements of the window ------------------------------------------------------------------------
 
     def along_window(self) -> None:
-        """A tile is features by positions, each sum in lanes along the last axis of the window.
+        """Write tiles of features by positions, each sum in lanes along the last axis of the window.
 
-        Images of lhs come one after another for the same part of rhs, which stays in a core's second cache.
+        Consecutive images of lhs use one part of rhs, which stays in a core's second cache.
         """
         reach = extents(self.outs, self.window, self.strides, self.dilations)
         planes = self._planes(reach)
@@ -268,19 +270,21 @@ class _Nest:
         self.f.invoke()
 
     def _planes(self, reach: tuple[int, ...]) -> int:
-        """How many input features are padded at once."""
+        """Return how many input features are padded at once."""
         most = LOCAL_BYTES // padded_bytes(self.dtype, reach, 1)
         return _divisor(self.into, min(most, _TILE_BYTES // (8 * padded_bytes(self.dtype, self.window, 1))))
 
     def _bands(self, planes: int) -> int:
-        """In how many bands of rows the window is read, so that a tile's part of it stays in a first cache."""
+        """Return the number of bands of rows in which the window is read, so a tile's part of it stays in a first
+        cache.
+        """
         if len(self.window) == 1:
             return 1
         row = 8 * planes * padded_bytes(self.dtype, self.window[1:], 1)
         return self.window[0] // _divisor(self.window[0], max(1, _TILE_BYTES // row))
 
     def _clear(self, n: Affine, o: Affine, share: int) -> None:
-        """Zeros in this part's results."""
+        """Store zeros in this part's results."""
         start = self._store_place((n, o, *[ZERO] * len(self.outs)))
         with self.b.for_("z", 0, share * prod(self.outs), kind=LoopKind.VECTOR, lanes=self.unit) as zeros:
             self.b.store(self.target.buffer, plus(start, of_register(zeros.index)), 0)
@@ -289,7 +293,7 @@ class _Nest:
         self, buffer: Buffer, n: Affine, o: Affine, rows: int, at: Sequence[Affine], taps: range, planes: int,
         first: Affine, band: Affine, bands: int,
     ) -> None:  # fmt: skip
-        """Add to some features at a few positions what some input features contribute in a band of the window."""
+        """Add to some features at a few positions the products of some input features with a band of the window."""
         b = self.b
         counts = (self.window[0] // bands, *self.window[1:-1]) if len(self.window) > 1 else ()
         carries = [reduction(ScalarOp.ADD, constant(0, self.dtype)) for _ in range(rows * len(taps))]

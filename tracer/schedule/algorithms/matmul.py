@@ -1,6 +1,6 @@
-"""dot_general by BLAS, or by loops where matrices are small.
+"""dot_general by a library routine, or by loops where matrices are small.
 
-`passes.expand` has brought it to [batch, m, k] x [batch, k, n], transposed within at most.
+`passes.expand` has brought it to [batch, m, k] x [batch, k, n], with transposed operands at most.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tracer.schedule.terms.value_locations import Memory
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
 
-_ROWS = 8  # of the result that are summed at once: as many chains as an FMA unit needs
+_ROWS = 8  # of the result that are summed at once: the chains that an FMA unit needs
 _LEAST_LANES = 8
 _MOST = 48
 _SMALL = 1 << 14
@@ -64,7 +64,7 @@ def write_dot(writer: BlockWriter, equation: Equation) -> None:
 
 
 def _operand(writer: BlockWriter, atom: Atom) -> Memory:
-    """An operand in memory, or the integers that its bits are: see `fusion`."""
+    """Return an operand in memory, or the integers that its bits are: see `fusion`."""
     bits = writer.plan.inline.get(atom) if isinstance(atom, Var) else None
     return writer.memory_of(atom if bits is None else bits.inputs[0])
 
@@ -79,7 +79,7 @@ def _other(shape: tuple[int, ...], batch_rank: int, contracted: int) -> int:
 
 
 def _turned(writer: BlockWriter, source: Memory, batch: int, n: int, k: int) -> Memory:
-    """Matrices [n, k] as [k, n]: 16 x 16 then takes half the time of the kernel that turns panels."""
+    """Return matrices [n, k] as [k, n]: 16 x 16 then takes half the time of the kernel that transposes panels."""
     assert isinstance(source.type, ArrayType)
     target = writer.allocate(array_type(source.type.dtype, (batch, k, n)))
     write_turned(writer, source, target, (batch, n, k))
@@ -117,7 +117,9 @@ def _write_small(
     transpose_a: bool,
     transpose_b: bool,
 ) -> None:
-    """A block of rows of the result at a time, a vector for each: one row of b and one element of each row of a."""
+    """Compute a block of rows of the result at a time, a vector for each: one row of b times one element of each row of
+    a.
+    """
     f = FunctionWriter(writer)
     a, b, out = (f.memory(memory, written=memory is memories[2]) for memory in memories)
     full, rest = divmod(m, _ROWS)

@@ -32,7 +32,7 @@ from tracer.ir.loop import (
     index_constant,
 )  # fmt: skip
 from tracer.ir.loop.varying import varying_registers
-from tracer.ir.loop.walk import operands_of, statements_of
+from tracer.ir.loop.walk import operands_of, statements_of, with_operands
 from tracer.ir.scalar import ScalarOp
 
 _BLOCK_BYTES: Final = 8192  # of accumulators: a quarter of a first-level cache
@@ -197,9 +197,6 @@ def _at_row(loop: For, row: Register, number: int, names: dict[Register, Operand
     def value(operand: Operand) -> Operand:
         return names.get(operand, operand) if isinstance(operand, Register) else operand
 
-    def optional(operand: Operand | None) -> Operand | None:
-        return None if operand is None else value(operand)
-
     def fresh(register: Register) -> Register:
         copy = names[register] = Register(register.dtype, register.name)
         return copy
@@ -211,40 +208,23 @@ def _at_row(loop: For, row: Register, number: int, names: dict[Register, Operand
 
     for s in loop.body.statements:
         match s:
-            case Compute():
-                statements.append(replace(s, operands=tuple(map(value, s.operands)), result=fresh(s.result)))
-            case Load():
-                place, mask, fill = address(s.address), optional(s.mask), optional(s.fill)
-                statements.append(Load(fresh(s.result), s.buffer, place, mask, fill))
+            case Compute() | Load():
+                statements.append(replace(with_operands(s, value, address), result=fresh(s.result)))
             case Fault():
-                values = tuple(map(value, s.values))
-                statements.append(replace(s, predicate=value(s.predicate), position=value(s.position), values=values))
+                statements.append(with_operands(s, value, address))
             case _:
                 raise AssertionError(s)
     return statements
 
 
 def _renamed(s: Statement, old: Register, new: Register, place: tuple[tuple[Register, int], ...]) -> Statement:
-    """The statement with `new` for the value of `old`, and the place for it in addresses."""
+    """Replace the value of `old` by `new`, and in addresses by `place`."""
+    assert isinstance(s, Compute | Load | Store | Fault)
 
     def value(operand: Operand) -> Operand:
         return new if operand is old else operand
 
-    def optional(operand: Operand | None) -> Operand | None:
-        return None if operand is None else value(operand)
-
     def address(a: Address) -> Address:
         return Address(a.constant, tuple((q, c * k) for r, c in a.terms for q, k in (place if r is old else ((r, 1),))))
 
-    match s:
-        case Compute():
-            return replace(s, operands=tuple(map(value, s.operands)))
-        case Load():
-            return replace(s, address=address(s.address), mask=optional(s.mask), fill=optional(s.fill))
-        case Store():
-            return replace(s, address=address(s.address), value=value(s.value), mask=optional(s.mask))
-        case Fault():
-            values = tuple(map(value, s.values))
-            return replace(s, predicate=value(s.predicate), position=value(s.position), values=values)
-        case _:
-            raise AssertionError(s)
+    return with_operands(s, value, address)

@@ -23,7 +23,7 @@ from tracer.ir.loop import (
     Store,
     index_constant,
 )  # fmt: skip
-from tracer.ir.loop.walk import statements_of
+from tracer.ir.loop.walk import statements_of, with_operands
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.terms.cost_model import statements_written_out, trips
 
@@ -106,19 +106,18 @@ def _joined(op: ScalarOp, partial: Sequence[Operand], statements: list[Statement
 
 def _with_values(s: Compute | Load | Store, values: dict[Register, Operand]) -> Statement:
     """A statement with a result of its own, what it reads replaced. values: grows by the result."""
+
+    def value(operand: Operand) -> Operand:
+        return _value(operand, values)
+
+    def place(address: Address) -> Address:
+        return _place(address, values)
+
     if isinstance(s, Store):
-        mask = None if s.mask is None else _value(s.mask, values)
-        return replace(s, address=_place(s.address, values), value=_value(s.value, values), mask=mask)
-    result = Register(s.result.dtype, s.result.name)
-    match s:
-        case Compute():
-            new: Compute | Load = replace(s, operands=tuple([_value(x, values) for x in s.operands]), result=result)
-        case Load():
-            mask = None if s.mask is None else _value(s.mask, values)
-            fill = None if s.fill is None else _value(s.fill, values)
-            new = Load(result, s.buffer, _place(s.address, values), mask, fill)
-    values[s.result] = result
-    return new
+        return with_operands(s, value, place)
+    new = with_operands(s, value, place)
+    result = values[s.result] = Register(s.result.dtype, s.result.name)
+    return replace(new, result=result)
 
 
 def _value(operand: Operand, values: dict[Register, Operand]) -> Operand:

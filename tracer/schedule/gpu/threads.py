@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from typing import Final
 
@@ -33,6 +33,7 @@ from tracer.ir.loop import (
 )  # fmt: skip
 from tracer.ir.loop.build import Builder, constant
 from tracer.ir.loop.build import address as summed
+from tracer.ir.loop.walk import with_operands
 from tracer.ir.scalar import ScalarOp
 
 WARP: Final = 32
@@ -157,10 +158,6 @@ def _name(operand: Operand, names: Names) -> Operand:
     return names.get(operand, operand) if isinstance(operand, Register) else operand
 
 
-def _optional(operand: Operand | None, names: Names) -> Operand | None:
-    return None if operand is None else _name(operand, names)
-
-
 def _address(address: Address, names: Names) -> Address:
     return summed(address.constant, *((_name(r, names), c) for r, c in address.terms))
 
@@ -169,20 +166,9 @@ def renamed(s: Statement, names: Names) -> Statement:
     """The statement itself, inner blocks aside, with registers read under other names."""
     if not names:
         return s
-    match s:
-        case Compute():
-            return replace(s, operands=tuple(_name(o, names) for o in s.operands))
-        case Load():
-            fill = _optional(s.fill, names)
-            return replace(s, address=_address(s.address, names), mask=_optional(s.mask, names), fill=fill)
-        case Store():
-            value, mask = _name(s.value, names), _optional(s.mask, names)
-            return replace(s, address=_address(s.address, names), value=value, mask=mask)
-        case Fault():
-            values = tuple(_name(v, names) for v in s.values)
-            return Fault(s.site, _name(s.predicate, names), _name(s.position, names), values)
-        case _:
-            raise Unfit(f"a {type(s).__name__} within a loop")
+    if not isinstance(s, Compute | Load | Store | Fault):
+        raise Unfit(f"a {type(s).__name__} within a loop")
+    return with_operands(s, lambda o: _name(o, names), lambda a: _address(a, names))
 
 
 def through_memory(

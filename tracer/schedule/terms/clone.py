@@ -18,6 +18,7 @@ from tracer.ir.loop import (
     Statement,
     Store,
 )  # fmt: skip
+from tracer.ir.loop.walk import Simple, with_operands
 
 Names = dict[Buffer | Register, Buffer | Register]
 
@@ -38,22 +39,21 @@ class _Copy:
     def statement(self, s: Statement) -> Statement:
         match s:
             case Compute():
-                return replace(s, operands=tuple(map(self.operand, s.operands)), result=self.fresh(s.result))
+                return replace(self.read(s), result=self.fresh(s.result))
             case Load():
-                return Load(
-                    self.fresh(s.result), self.buffer(s.buffer), self.address(s.address),
-                    self.optional(s.mask), self.optional(s.fill),
-                )  # fmt: skip
+                return replace(self.read(s), buffer=self.buffer(s.buffer), result=self.fresh(s.result))
             case Store():
-                value, mask = self.operand(s.value), self.optional(s.mask)
-                return replace(s, buffer=self.buffer(s.buffer), address=self.address(s.address), value=value, mask=mask)
+                return replace(self.read(s), buffer=self.buffer(s.buffer))
             case Prefix():
-                value, before = self.operand(s.value), self.operand(s.before)
-                return Prefix(self.fresh(s.result), self.fresh(s.last), s.op, value, before)
+                return replace(self.read(s), result=self.fresh(s.result), last=self.fresh(s.last))
             case For():
                 return self.loop(s)
             case _:
                 raise AssertionError(s)
+
+    def read(self, s: Simple) -> Simple:
+        """Return the statement with what it reads replaced."""
+        return with_operands(s, self.operand, self.address)
 
     def loop(self, s: For) -> For:
         start, stop = self.operand(s.start), self.operand(s.stop)
@@ -77,9 +77,6 @@ class _Copy:
         found = self.names[operand]
         assert isinstance(found, Register)
         return found
-
-    def optional(self, operand: Operand | None) -> Operand | None:
-        return None if operand is None else self.operand(operand)
 
     def buffer(self, buffer: Buffer) -> Buffer:
         found = self.names[buffer]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tracer.ir.dtypes import I64
@@ -11,17 +11,15 @@ from tracer.ir.loop import (
     Block,
     Compute,
     For,
-    If,
     Load,
     Operand,
     Register,
     Statement,
     Store,
     Update,
-    While,
     index_constant,
 )  # fmt: skip
-from tracer.ir.loop.walk import blocks_of, operands_of, statements_of
+from tracer.ir.loop.walk import blocks_of, operands_of, statements_of, with_statements
 from tracer.ir.scalar import ScalarOp
 
 
@@ -64,19 +62,7 @@ def _with_index(block: Block, old: Register, new: Register, start: Address) -> B
         added = ((new, coefficient), *((r, c * coefficient) for r, c in start.terms))
         return Address(address.constant + start.constant * coefficient, (*kept, *added))
 
-    def changed(s: Statement) -> Statement:
-        match s:
-            case Load() | Store() | Update():
-                return replace(s, address=shifted(s.address))
-            case For():
-                return replace(s, body=_with_index(s.body, old, new, start))
-            case While():
-                condition, body = (_with_index(b, old, new, start) for b in (s.condition, s.body))
-                return replace(s, condition=condition, body=body)
-            case If():
-                then, otherwise = (_with_index(b, old, new, start) for b in (s.then, s.otherwise))
-                return replace(s, then=then, otherwise=otherwise)
-            case _:
-                return s
+    def changed(s: Statement) -> Sequence[Statement]:
+        return (replace(s, address=shifted(s.address)) if isinstance(s, Load | Store | Update) else s,)
 
-    return Block(tuple(map(changed, block.statements)), block.yields)
+    return with_statements(block, changed)

@@ -121,7 +121,7 @@ def test_tables_are_of_constants() -> None:
     index, *values = lookup.operands
     for wrong, why in (
         ((values[0], *values), "the index of lookup"),
-        ((index, *values[:-1], index), "what is not constant"),
+        ((index, *values[:-1], index), "values that are not constant"),
     ):
         object.__setattr__(lookup, "operands", wrong)
         with pytest.raises(InternalError, match=why):

@@ -44,7 +44,7 @@ def test_calls_give_the_bits_of_loops_in_place(dtype: str, monkeypatch: pytest.M
         arrays += [np.where(np.arange(5003) == k, np.dtype(dtype).type(value), arrays[4]) for k, value in special]
         arrays.append(np.full(100, -0.0, dtype))
     called = [results(x) for x in arrays]
-    monkeypatch.setattr(module, "total", lambda f, s: False)
+    monkeypatch.setattr(module, "outlined_reduction", module.vector_loop)
     for x, before in zip(arrays, called, strict=True):
         for one, other in zip(before, results(x), strict=True):
             assert one.tobytes() == other.tobytes()

@@ -13,7 +13,6 @@ import pytest
 import tracer
 from tests.laws.tolerances import TOLERANCES, close
 from tracer.codegen.llvm.emit.transposes import SYMBOL, transpose_text
-from tracer.codegen.llvm.kernels.gemm.dispatch import is_own
 from tracer.codegen.llvm.kernels.gemm.microkernel import products_text
 from tracer.codegen.llvm.kernels.gemm.panel import LINE
 from tracer.codegen.llvm.toolchain.object_code import LoadedModule, compile_object, load_object
@@ -172,10 +171,3 @@ def test_special_values_stay_in_their_rows_and_columns(special: float) -> None:
     with np.errstate(invalid="ignore"):
         expected = a @ b
     np.testing.assert_allclose(product("f64", WIDTHS[-1], a, b), expected, rtol=1e-12, atol=1e-12)
-
-
-def test_vectors_and_complex_numbers_are_left_to_blas() -> None:
-    assert is_own("f32", 64, 64)
-    assert not is_own("f32", 64, 1)
-    assert not is_own("f32", 1, 64)
-    assert not is_own("c64", 64, 64)

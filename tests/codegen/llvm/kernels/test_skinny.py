@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from tests.laws.tolerances import TOLERANCES, close
-from tracer.codegen.llvm.kernels.gemm.dispatch import gemm_calls
-from tracer.codegen.llvm.kernels.gemm.skinny import COUNTS, FORMS, skinny_form, skinny_kind, skinny_text
+from tracer.codegen.llvm.kernels.gemm.skinny import COUNTS, FORMS, skinny_kind, skinny_text
 from tracer.codegen.llvm.toolchain.object_code import LoadedModule, compile_object, load_object
 from tracer.codegen.llvm.toolchain.target import features, preferred_bits
 
@@ -84,28 +83,3 @@ def test_an_infinity_stays_in_its_row_or_column(form: str, kind: str) -> None:
         got = product(form, 2, kind, bits, a, b)
         assert np.isinf(got[0]).all()
         assert np.isfinite(got[1:]).all()
-
-
-def test_which_shapes_have_a_form() -> None:
-    assert skinny_form("f32", 4096, 3, 4096, False, False) == ("dots", 3)
-    assert skinny_form("f64", 4096, 3, 4096, False, True) == ("dots", 3)
-    assert skinny_form("f64", 2, 4096, 4096, True, False) == ("rows", 2)
-    assert skinny_form("f32", 7, 4096, 4096, False, True) == ("outs", 7)
-    for m, n, k in ((4096, 8, 4096), (4096, 1, 4096), (8, 4096, 4096), (200, 3, 200), (4096, 3, 20), (5, 5, 99999)):
-        assert skinny_form("f32", m, n, k, False, False) is None
-    assert skinny_form("f32", 4096, 3, 4096, True, False) is None
-    assert skinny_form("c64", 4096, 3, 4096, False, False) is None
-
-
-def test_panels_of_the_large_matrix() -> None:
-    spelled = ["ptr %a", "ptr %b", "ptr %out", *["i64 1"] * 4, "i64 0", "i64 0", "i64 0", "i64 0"]
-    (alone,) = gemm_calls("f32", 1, 300, 3, 300, spelled)
-    assert alone.startswith("call void @tracer_product_alone_dots3_f32(")
-    (rows,) = gemm_calls("f32", 1, 1000, 3, 1000, spelled)
-    assert rows.startswith("call void @tracer_product_shared_dots3_f32(")
-    assert rows.endswith("i64 1, i64 4, i64 264)")
-    (columns,) = gemm_calls("f64", 1, 4, 4096, 4096, spelled)
-    assert columns.startswith("call void @tracer_product_shared_rows4_f64(")
-    assert columns.endswith("i64 2, i64 8, i64 512)")
-    (stacks,) = gemm_calls("f64", 9, 4, 500, 500, spelled)
-    assert stacks.endswith("i64 0, i64 9, i64 1)")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tracer.codegen.llvm.kernels.sort.numpy_sort import KINDS, item_size
-from tracer.codegen.llvm.kernels.sort.top_k import greatest_definition
+from tracer.codegen.llvm.kernels.sort.top_k import top_k_definition
 from tracer.codegen.llvm.toolchain.object_code import LoadedModule, compile_object, load_object
 from tracer.codegen.llvm.toolchain.target import preferred_bits
 
@@ -21,7 +21,7 @@ _FUNCTION = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3
 
 @cache
 def loaded(kind: str, bits: int) -> LoadedModule:
-    text = greatest_definition(kind).replace("internal void @library.greatest", "void @library.greatest")
+    text = top_k_definition(kind).replace("internal void @library.greatest", "void @library.greatest")
     code = compile_object(f"{text}\nattributes #2 = {{ nounwind }}\n", vector_bits=bits)
     return load_object(code, {}, export=f"library.greatest_{kind}")
 

@@ -1,10 +1,10 @@
-"""Long blocks that hardly any lane wants: functions of their own, which programs share.
+"""Long blocks that hardly any lane runs: functions that programs share.
 
     define void @tracer_rare_3f(ptr %in0, ptr %out0, i64 %lanes)    eight lanes at a time, values by lane in memory
 
-The last reduction of a sine's argument is such a block, and of a sine's code it is half. Its text is the same in every
-program (see `common`). What a loop holds in registers is saved where the call is, which a loop that never calls does
-not pay for.
+The last reduction of a sine's argument is such a block, and half of a sine's code. Its text is the same in every
+program (see `outlined_functions`). The registers of the loop are saved around the call, so a loop that never calls does
+not pay for it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from tracer.ir.loop import Block, Function, If, Register
 from tracer.ir.loop.walk import operands_of, results_of
 
 LANES: Final = 8  # a vector of f64
-_LONG: Final = 16  # statements
+_LONG: Final = 16  # statements of a block that is worth a call
 _PREFIX: Final = "tracer_rare_"
 
 
 def inputs_of(f: Frame, block: Block) -> list[Register] | None:
-    """What a block reads, where a call of it is worth writing: it is long, and there are lanes enough."""
+    """Return the registers that a block reads, or None for a short block or few lanes, where a call does not pay."""
     if f.lanes < LANES or len(block.statements) < _LONG:
         return None
     own = {result for s in block.statements for result in results_of(s)}
@@ -39,7 +39,7 @@ def inputs_of(f: Frame, block: Block) -> list[Register] | None:
 
 
 def call(f: Frame, s: If, inputs: Sequence[Register]) -> list[str]:
-    """What `then` yields for all lanes, by a call."""
+    """Write a call of `then` and return the values that it yields, by lane."""
     w, lanes = f.w, f.lanes
     given = []
     for number, register in enumerate(inputs):
@@ -59,12 +59,12 @@ def call(f: Frame, s: If, inputs: Sequence[Register]) -> list[str]:
 
 
 def _memory(f: Frame, role: str, register: Register) -> str:
-    """Scratch memory for one value a lane."""
+    """Return scratch memory for one value a lane."""
     return f.scratch(role, f"[{f.lanes} x {ELEMENT[register.dtype]}]")
 
 
 def _definition(f: Frame, s: If, inputs: Sequence[Register]) -> tuple[str, str]:
-    """The function's name, which its text decides, and the text."""
+    """Return the function's name, which its text decides, and the text."""
     w = f.w.alike()
     g = Frame(Function("rare", (), s.then), w, f.run_block)
     g.lanes, g.varying = LANES, f.varying

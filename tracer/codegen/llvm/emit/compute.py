@@ -15,7 +15,7 @@ from tracer.ir.scalar import ScalarOp
 
 
 def compute(f: Frame, s: Compute) -> None:
-    """result = op(*operands)."""
+    """Write result = op(*operands)."""
     result, op = s.result, s.op
     lanes = f.lanes if result in f.varying else 0
     dtype = s.operands[-1].dtype
@@ -47,7 +47,7 @@ def compute(f: Frame, s: Compute) -> None:
 
 
 def _count_on(f: Frame, s: Compute) -> None:
-    """A counter plus what is the same in all lanes counts from lane to lane, too."""
+    """Keep a sum as a counter where it adds a lane-invariant value to a counter."""
     for counter, other in (s.operands, s.operands[::-1]):
         if counter in f.counters and other not in f.varying:
             f.counters[s.result] = f.w.let(f"add i64 {f.counters[counter]}, {f.operand(other)}")
@@ -55,7 +55,7 @@ def _count_on(f: Frame, s: Compute) -> None:
 
 
 def _counted(f: Frame, first: str, dtype: DType) -> str:
-    """The counter whose first lane is given, as integers of another width: no wider vector is made."""
+    """Return the counter whose first lane is given, as integers of another width, without making a wider vector."""
     element = ELEMENT[dtype]
     narrow = f.w.let(f"trunc i64 {first} to {element}") if dtype.itemsize < I64.itemsize else first
     lanes = f.w.splat(element, narrow, f.lanes)
@@ -63,7 +63,7 @@ def _counted(f: Frame, first: str, dtype: DType) -> str:
 
 
 def apply(w: Writer, op: ScalarOp, dtype: DType, a: str, b: str, lanes: int) -> str:
-    """op(a, b) on register values, short floats given and returned as their bits."""
+    """Return op(a, b) on register values. Short floats are given and returned as their bits."""
     if dtype not in SHORT_FLOATS:
         return spell(w, op, dtype, lanes, a, b)
     wide = spell(w, op, F32, lanes, widen(w, dtype, a, lanes), widen(w, dtype, b, lanes))

@@ -1,4 +1,4 @@
-"""CONVERT: from any dtype to any other, spelled so that every lane is defined and all machines agree."""
+"""CONVERT from any dtype to any other, spelled so that every lane is defined and all machines agree."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tracer.ir.dtypes import BOOL, F32, F64, DType, bits, is_float, is_narrow, i
 
 
 def convert(w: Writer, source: DType, target: DType, value: str, lanes: int) -> tuple[str, str | None]:
-    """The converted value, and its f32 twin for a short float.
+    """Return the converted value, and its f32 twin for a short float.
 
-    `value` is of `source`; for a short float it is the f32 value, and `source` says f32.
+    `value` is of dtype `source`. A short float is given as its f32 value, and `source` is f32.
     """
     if target in SHORT_FLOATS:
         return _to_short_float(w, source, target, value, lanes)
@@ -38,7 +38,7 @@ def convert(w: Writer, source: DType, target: DType, value: str, lanes: int) -> 
 
 
 def _spread(w: Writer, source: DType, value: str, lanes: int) -> str:
-    """The integer in all bits of its byte."""
+    """Return a narrow integer sign-extended to the bits of its byte."""
     word, width = vector("i8", lanes), bits(source)
     if not is_signed(source):
         return w.let(f"and {word} {value}, {splat('i8', str((1 << width) - 1), lanes)}")
@@ -47,7 +47,7 @@ def _spread(w: Writer, source: DType, value: str, lanes: int) -> str:
 
 
 def _to_narrow(w: Writer, source: DType, target: DType, value: str, lanes: int) -> str:
-    """Floats saturate, integers wrap; the rest of the byte is clear."""
+    """Return a value converted to a narrow integer: floats saturate, integers wrap, and the high bits are clear."""
     width, wide = bits(target), wide_dtype(target)
     if is_float(source):
         value = _saturate(Place(w, source, lanes), wide, value, width)
@@ -75,8 +75,8 @@ def _to_short_float(w: Writer, source: DType, target: DType, value: str, lanes: 
 def _saturate(p: Place, target: DType, value: str, bits: int) -> str:
     """Truncate a float to an integer of some bits, saturating, NaN to 0.
 
-    `llvm.fptosi.sat` means the same but is taken apart lane by lane on x86 (LLVM 22), so: convert what is in range,
-    put the ends in for the rest. Both bounds are powers of two or zero, exact in the source's dtype.
+    `llvm.fptosi.sat` means this too, but LLVM 22 takes it apart lane by lane on x86. So values in range are converted,
+    and the limits replace the others. Both bounds are powers of two or zero, exact in the source's dtype.
     """
     w, signed = p.w, is_signed(target)
     low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if signed else (0, 1 << bits)

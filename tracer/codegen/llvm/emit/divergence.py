@@ -1,40 +1,26 @@
-"""Which registers of a vector loop hold one value a lane, and which are the same in all lanes."""
+"""Registers of a vector loop: those with one value per lane, and lane-invariant ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tracer.ir.loop import (
-    Address,
-    Block,
-    Compute,
-    Fault,
-    For,
-    If,
-    Load,
-    Operand,
-    Prefix,
-    Register,
-    Shuffle,
-    Store,
-    Update,
-    While,
-)  # fmt: skip
+from tracer.ir import loop
 
 
 class Variation:
-    """Marks what depends on the index of a vector loop; `index_used` says whether a value of it is needed.
+    """Registers that depend on the index of a vector loop.
 
-    What a `Prefix` hands on from round to round is the same in all lanes, and held in each of them.
+    `index_used` is whether a value of the index is needed. A `Prefix` hands a lane-invariant value from iteration to
+    iteration, held in every lane.
     """
 
-    def __init__(self, loop: For) -> None:
-        self.index = loop.index
-        self.varying: set[Register] = {loop.index, *(carry.register for carry in loop.carries)}
+    def __init__(self, s: loop.For) -> None:
+        self.index = s.index
+        self.varying: set[loop.Register] = {s.index, *(carry.register for carry in s.carries)}
         self.index_used = False
-        self._block(loop.body)
+        self._block(s.body)
 
-    def _any(self, operands: Iterable[Operand | None]) -> bool:
+    def _any(self, operands: Iterable[loop.Operand | None]) -> bool:
         found = False
         for operand in operands:
             if operand in self.varying:
@@ -43,38 +29,38 @@ class Variation:
                     self.index_used = True
         return found
 
-    def _address(self, address: Address) -> bool:
+    def _address(self, address: loop.Address) -> bool:
         return any(register in self.varying for register, _ in address.terms)
 
-    def _mark(self, register: Register, varies: bool) -> None:
+    def _mark(self, register: loop.Register, varies: bool) -> None:
         if varies:
             self.varying.add(register)
 
-    def _block(self, block: Block) -> None:
+    def _block(self, block: loop.Block) -> None:
         for s in block.statements:
-            if type(s) is Compute:
+            if type(s) is loop.Compute:
                 if self._any(s.operands):
                     self.varying.add(s.result)
-            elif type(s) is Load:
+            elif type(s) is loop.Load:
                 self._mark(s.result, self._any((s.mask, s.fill)) | self._address(s.address))
-            elif type(s) is For:
+            elif type(s) is loop.For:
                 self._for(s)
-            elif type(s) is If:
+            elif type(s) is loop.If:
                 self._if(s)
-            elif isinstance(s, Store | Update):
+            elif isinstance(s, loop.Store | loop.Update):
                 self._any((s.value, s.mask))
-            elif type(s) is Fault:
+            elif type(s) is loop.Fault:
                 self._any((s.predicate, s.position, *s.values))
-            elif type(s) is While:
+            elif type(s) is loop.While:
                 self._while(s)
-            elif isinstance(s, Prefix):
+            elif isinstance(s, loop.Prefix):
                 self._any((s.value, s.before))
                 self.varying.update((s.result, s.last))
-            elif isinstance(s, Shuffle):
+            elif isinstance(s, loop.Shuffle):
                 pass  # refused where the vector loop is written
         self._any(block.yields)
 
-    def _for(self, s: For) -> None:
+    def _for(self, s: loop.For) -> None:
         self._any((s.start, s.stop))
         for carry, result in zip(s.carries, s.results, strict=True):
             if self._any((carry.initial,)):
@@ -89,8 +75,8 @@ class Variation:
             if not changed:
                 return
 
-    def _while(self, s: While) -> None:
-        """Carries vary where what enters or what is yielded does, and all of them where lanes stop on their own."""
+    def _while(self, s: loop.While) -> None:
+        """Mark carries whose initial or yielded value varies, or all of them where lanes are divergent."""
         varying = [self._any((carry.initial,)) for carry in s.carries]
         while True:
             for carry, result, by_lane in zip(s.carries, s.results, varying, strict=True):
@@ -104,7 +90,7 @@ class Variation:
                 return
             varying = grown
 
-    def _if(self, s: If) -> None:
+    def _if(self, s: loop.If) -> None:
         by_lane = self._any((s.predicate,))
         self._block(s.then)
         self._block(s.otherwise)

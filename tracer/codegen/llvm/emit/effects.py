@@ -1,4 +1,4 @@
-"""Statements that reach beyond registers and loops: faults, leaving, calls, copies, stacks, callbacks."""
+"""Statements with effects beyond registers and loops: faults, leaving, calls, copies, stacks, callbacks."""
 
 from __future__ import annotations
 
@@ -7,29 +7,12 @@ from tracer.codegen.llvm.emit.types import vector
 from tracer.codegen.llvm.emit.vector_memory import active, spill_as_memory
 from tracer.codegen.llvm.kernels.routines import LIBRARY, called
 from tracer.codegen.llvm.toolchain.abi import FAULT_VALUES
+from tracer.ir import loop
 from tracer.ir.dtypes import BOOL
-from tracer.ir.loop import (
-    Buffer,
-    Callback,
-    Copy,
-    Fault,
-    Invoke,
-    Leave,
-    Library,
-    Operand,
-    Share,
-    StackLength,
-    StackPop,
-    StackPush,
-    StackRead,
-    StackReset,
-    StackWrite,
-    View,
-)  # fmt: skip
 
 
-def fault(f: Frame, s: Fault) -> None:
-    """Record a fault where the predicate holds, in a block that hardly ever runs."""
+def fault(f: Frame, s: loop.Fault) -> None:
+    """Record a fault where the predicate holds, in a cold block."""
     if len(s.values) > FAULT_VALUES:
         f.fail(f"a fault with {len(s.values)} values; {FAULT_VALUES} are the most")
     f.helpers["fault"] = None
@@ -54,8 +37,8 @@ def fault(f: Frame, s: Fault) -> None:
     w.open(go_on)
 
 
-def _record_lanes(f: Frame, s: Fault, mask: str | None) -> None:
-    """Hand the lanes' positions and values over as arrays."""
+def _record_lanes(f: Frame, s: loop.Fault, mask: str | None) -> None:
+    """Pass the lanes' positions and values to the recording function as arrays."""
     assert mask is not None
     w, n = f.w, f.lanes
     flags = spill_as_memory(f, "mask", BOOL, mask)
@@ -68,7 +51,7 @@ def _record_lanes(f: Frame, s: Fault, mask: str | None) -> None:
     w.do(f"call void @tracer.fault_lanes(ptr {CONTEXT}, i32 {s.site}, i64 {n}, ptr {flags}, ptr {data})")
 
 
-def leave(f: Frame, s: Leave) -> None:
+def leave(f: Frame, s: loop.Leave) -> None:
     """Return at once where the call's status is set."""
     status = f.w.let(f"load i32, ptr {CONTEXT}, align 4")
     go_on = f.w.label("go")
@@ -76,26 +59,26 @@ def leave(f: Frame, s: Leave) -> None:
     f.w.open(go_on)
 
 
-def _view(f: Frame, view: View) -> str:
+def _view(f: Frame, view: loop.View) -> str:
     return f.pointer(view.buffer, view.start)
 
 
-def _argument(f: Frame, argument: View | Operand) -> str:
-    return f"ptr {_view(f, argument)}" if isinstance(argument, View) else f.typed(argument)
+def _argument(f: Frame, argument: loop.View | loop.Operand) -> str:
+    return f"ptr {_view(f, argument)}" if isinstance(argument, loop.View) else f.typed(argument)
 
 
 def function_name(name: str) -> str:
-    """The symbol of a function of the module."""
+    """Return the symbol of a function of the module."""
     return f'@"nest.{name}"'
 
 
-def invoke(f: Frame, s: Invoke) -> None:
+def invoke(f: Frame, s: loop.Invoke) -> None:
     """Call another function of the module."""
     callee = f.functions.get(s.function)
     if callee is None:
         f.fail(f"invoke of '{s.function}', which the module does not have")
     for argument, parameter in zip(s.arguments, callee.parameters, strict=s.share is None):
-        if isinstance(argument, View) != isinstance(parameter, Buffer):
+        if isinstance(argument, loop.View) != isinstance(parameter, loop.Buffer):
             f.fail(f"invoke of '{s.function}' hands over a view for a register, or the reverse")
     arguments = [_argument(f, argument) for argument in s.arguments]
     if s.share is None:
@@ -105,8 +88,8 @@ def invoke(f: Frame, s: Invoke) -> None:
     f.polled = True
 
 
-def _share(f: Frame, name: str, arguments: list[str], share: Share) -> None:
-    """Hand parts of a function's work to the pool of threads, the arguments in an array of eight-byte slots."""
+def _share(f: Frame, name: str, arguments: list[str], share: loop.Share) -> None:
+    """Pass parts of a function's work to the thread pool, the arguments in an array of eight-byte slots."""
     given = [*arguments, f"ptr {CONTEXT}"]
     slots = f.scratch("shared", f"[{len(given)} x i64]", 8)
     for i, argument in enumerate(given):
@@ -117,12 +100,15 @@ def _share(f: Frame, name: str, arguments: list[str], share: Share) -> None:
 
 
 def part_name(name: str) -> str:
-    """The symbol of the function that runs a part of another."""
+    """Return the symbol of the function that runs a part of another."""
     return f'@"part.{name}"'
 
 
 def part_definition(name: str, kinds: tuple[str, ...]) -> str:
-    """The function that runs the part (begin, end) of another, its arguments (of these types) out of an array."""
+    """Return the function that runs the part (begin, end) of another, with its arguments from an array.
+
+    kinds: LLVM types of the arguments.
+    """
     lines = [f"define internal void {part_name(name)}(ptr %given, i64 %begin, i64 %end) noinline optnone #0 {{"]
     for i, kind in enumerate(kinds):
         lines.append(f"  %slot{i} = getelementptr i64, ptr %given, i64 {i}")
@@ -132,28 +118,28 @@ def part_definition(name: str, kinds: tuple[str, ...]) -> str:
     return "\n".join([*lines, "  ret void", "}", ""])
 
 
-def library(f: Frame, s: Library) -> None:
-    """Call a library routine."""
+def library(f: Frame, s: loop.Library) -> None:
+    """Call a library routine by the kernel that the schedule chose."""
     routine = LIBRARY.get(s.name)
     if routine is None:
         f.fail(f"library routine '{s.name}' is unknown")
     arguments = [_argument(f, argument) for argument in s.arguments]
-    calls = routine.spell(routine, s.arguments, arguments)
+    calls = routine.spell(routine, s, arguments)
     for call in calls:
         f.w.do(call)
         f.helpers[called(call)] = None
     f.polled = True
 
 
-def copy(f: Frame, s: Copy) -> None:
-    """target[: count] = source[: count]; equal pointers are allowed by LLVM's memcpy."""
+def copy(f: Frame, s: loop.Copy) -> None:
+    """Write target[: count] = source[: count]. LLVM's memcpy allows equal pointers."""
     size = s.count * s.target.buffer.dtype.itemsize
     if size:
         target, source = _view(f, s.target), _view(f, s.source)
         f.w.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)")
 
 
-def stack_push(f: Frame, s: StackPush) -> None:
+def stack_push(f: Frame, s: loop.StackPush) -> None:
     """Append to a growable stack; leave the function where memory runs out."""
     f.helpers["stack_push"] = f.helpers["stack_write"] = None
     size, source = s.count * s.source.buffer.dtype.itemsize, _view(f, s.source)
@@ -164,7 +150,7 @@ def stack_push(f: Frame, s: StackPush) -> None:
     f.w.open(go_on)
 
 
-def stack_pop(f: Frame, s: StackPop) -> None:
+def stack_pop(f: Frame, s: loop.StackPop) -> None:
     """Move the last elements of a growable stack."""
     f.helpers["stack_pop"] = None
     size, target = s.count * s.target.buffer.dtype.itemsize, _view(f, s.target)
@@ -172,7 +158,7 @@ def stack_pop(f: Frame, s: StackPop) -> None:
     f.w.do(f"call void @tracer.stack_pop({arguments})")
 
 
-def stack_read(f: Frame, s: StackRead) -> None:
+def stack_read(f: Frame, s: loop.StackRead) -> None:
     """Copy an item of a growable stack."""
     f.helpers["stack_read"] = None
     size, target = s.count * s.target.buffer.dtype.itemsize, _view(f, s.target)
@@ -180,7 +166,7 @@ def stack_read(f: Frame, s: StackRead) -> None:
     f.w.do(f"call void @tracer.stack_read({arguments})")
 
 
-def stack_write(f: Frame, s: StackWrite) -> None:
+def stack_write(f: Frame, s: loop.StackWrite) -> None:
     """Set an item of a growable stack; leave the function where memory runs out."""
     f.helpers["stack_write"] = None
     size, source = s.count * s.source.buffer.dtype.itemsize, _view(f, s.source)
@@ -191,19 +177,19 @@ def stack_write(f: Frame, s: StackWrite) -> None:
     f.w.open(go_on)
 
 
-def stack_length(f: Frame, s: StackLength) -> None:
-    """How many items a growable stack holds."""
+def stack_length(f: Frame, s: loop.StackLength) -> None:
+    """Read how many items a growable stack holds."""
     f.helpers["stack_length"] = None
     f.define(s.result, f.w.let(f"call i64 @tracer.stack_length(ptr {CONTEXT}, i64 {s.stack}, i64 {s.size})"))
 
 
-def stack_reset(f: Frame, s: StackReset) -> None:
+def stack_reset(f: Frame, s: loop.StackReset) -> None:
     """Empty a growable stack."""
     f.helpers["stack_reset"] = None
     f.w.do(f"call void @tracer.stack_reset(ptr {CONTEXT}, i64 {s.stack})")
 
 
-def callback(f: Frame, s: Callback) -> None:
+def callback(f: Frame, s: loop.Callback) -> None:
     """Call Python through the context's function pointer; leave where it raised."""
     w = f.w
     arrays = []

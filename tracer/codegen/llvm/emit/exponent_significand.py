@@ -1,6 +1,6 @@
 """Exponents and significands of floats, and products with powers of two: an instruction each with AVX-512.
 
-Elsewhere they are read from and written into encodings. Both ways are exact, so that they give the same bits.
+Other machines read and write them in the encodings. Both ways are exact, so they give the same bits.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _THREE_QUARTERS: Final = "i32 15"  # vgetmant: into [3/4, 3/2), NaN for a negati
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Where such an operation is written."""
+    """Place where such an operation is written: writer, dtype and lanes."""
 
     w: Writer
     dtype: DType
     lanes: int
 
     def spell(self, op: ScalarOp, x: str, n: str = "") -> str:
-        """op(x), or op(x, n) where it is SCALE."""
+        """Return op(x), or op(x, n) for SCALE."""
         if op is ScalarOp.SCALE:
             return self._native("scalef", x, n) if self.w.splits_floats else self._scaled(x, n)
         if op is ScalarOp.SIGNIFICAND:
@@ -51,7 +51,7 @@ class Parts:
     # -- instructions ------------------------------------------------------------------------------------------
 
     def _native(self, name: str, *values: str) -> str:
-        """An instruction of AVX-512 on as many registers as the lanes fill."""
+        """Return the result of an AVX-512 instruction, on as many registers as the lanes fill."""
         w, element, width = self.w, ELEMENT[self.dtype], 8 * self.dtype.itemsize
         bits = min(max(self.lanes * width, _SHORTEST), _LONGEST)
         kind, count = vector(element, bits // width), bits // width
@@ -78,7 +78,7 @@ class Parts:
     # -- encodings ---------------------------------------------------------------------------------------------
 
     def _read(self, x: str) -> tuple[str, str]:
-        """The exponent and the significand. LLVM joins what both calls for one x write alike."""
+        """Return the exponent and the significand. LLVM merges the equal code of both operations on one x."""
         w, form = self.w, finfo(self.dtype)
         fraction, up = form.nmant, form.nmant + 1
         magic = 1.5 * 2.0**fraction
@@ -101,7 +101,7 @@ class Parts:
         return self._choose(ordinary, exponent, odd), self._choose(ordinary, significand, one)
 
     def _scaled(self, x: str, n: str) -> str:
-        """x * 2^n by two factors, of which the second rounds."""
+        """Return x * 2^n by two factors, the second of which rounds."""
         w, form = self.w, finfo(self.dtype)
         bias, fraction = form.maxexp - 1, form.nmant
         magic, up = 1.5 * 2.0**fraction, 64 if self.dtype == F32 else 128

@@ -1,7 +1,7 @@
-"""The state of emitting one function: what registers are called, where buffers lie, what may be hoisted.
+"""State of emitting one function: names of registers, locations of buffers, lines to hoist.
 
-Each loop is a scope with lines that run just before it. Splats of outer registers and the parts of addresses that
-its rounds share are written there, once: the text goes to code generation without a pass pipeline.
+Each loop is a scope with lines that run just before it. Splats of outer registers and the invariant parts of addresses
+are written there, once: the text goes to code generation without a pass pipeline.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ CONTEXT = "%context"
 
 @dataclass(slots=True)
 class Scope:
-    """A loop being written: the lines before it, and what they hold."""
+    """A loop being written: the lines before it, and the values that they hold."""
 
     slot: int
     lines: list[str] = field(default_factory=list)
-    # keys: (Buffer, terms) for a pointer, (Register, lanes, spelling) for a splat
+    # keys: (Buffer, terms) for a pointer, (Register, lanes, element) for a splat
     held: dict[Any, str] = field(default_factory=dict)
 
 
@@ -35,7 +35,7 @@ class Frame:
     """One function being written.
 
     `lanes`, `mask`, `index` and `varying` describe the vector loop around the current statement: its lanes (0 outside),
-    the mask of its last round (None in full rounds), its index and the registers that hold one value a lane.
+    the mask of its last iteration (None in full ones), its index and the registers with one value per lane.
     """
 
     def __init__(self, function: Function, writer: Writer, run: Callable[[Frame, Block], None]) -> None:
@@ -43,9 +43,9 @@ class Frame:
         self.w = writer
         self.run_block = run
         self.functions: dict[str, Function] = {}
-        self.helpers: dict[str, None] = {}  # names of run-time helpers that the module needs, ordered
-        self.parts: dict[str, tuple[str, ...]] = {}  # functions that are shared, and what their arguments are
-        self.common: dict[str, str] = {}  # the texts of functions that programs share
+        self.helpers: dict[str, None] = {}  # names of run-time helpers that the module needs, in order
+        self.parts: dict[str, tuple[str, ...]] = {}  # functions that threads share, and the types of their arguments
+        self.common: dict[str, str] = {}  # texts of functions that programs share, by name
         self.entry: list[str] = []
         self.values: dict[Register, str] = {}
         self.wides: dict[Register, str] = {}
@@ -59,21 +59,21 @@ class Frame:
         self.index: Register | None = None
         self.index_vector = ""
         self.varying: set[Register] = set()
-        self.counters: dict[Operand, str] = {}  # what counts by one from lane to lane, and its first lane
-        self.polled = False  # whether something since the flag was reset may run long
-        self.height = 0  # of the loop nest written since it was reset
-        self.passes_caches = False  # whether something was stored past the caches
+        self.counters: dict[Operand, str] = {}  # operands that count by one from lane to lane: the first lane
+        self.polled = False  # whether a statement since the flag was reset may run long
+        self.height = 0  # of the loop nests written since it was reset
+        self.passes_caches = False  # whether any store bypasses the caches
         self.exits: dict[str, None] = {}
         self.stop = ""
 
     def fail(self, what: str, *lines: str) -> NoReturn:
-        """A loop program that cannot be spelled is a bug of whoever made it."""
+        """Raise InternalError for a loop program that this backend cannot spell: a bug of its writer."""
         raise InternalError(message(f"llvm: {what} in function '{self.function.name}'", *lines))
 
     # -- registers ---------------------------------------------------------------------------------------------
 
     def define(self, register: Register, value: str, wide: str | None = None) -> None:
-        """Name the value of a register; a short float's f32 twin is derived where it is not given."""
+        """Name the value of a register. A short float's f32 twin is derived unless given."""
         self.values[register] = value
         self.depth[register] = len(self.scopes) - 1
         if register.dtype in SHORT_FLOATS:
@@ -84,7 +84,7 @@ class Frame:
         return self.lanes if operand in self.varying else 0
 
     def operand(self, operand: Operand, lanes: int = 0) -> str:
-        """The operand's value, in each of `lanes`."""
+        """Return the operand's value, in each of `lanes`; a scalar for no lanes."""
         if type(operand) is Constant:
             return splat(ELEMENT[operand.dtype], literal(operand), lanes)
         assert isinstance(operand, Register)
@@ -94,7 +94,7 @@ class Frame:
         return self._splat(operand, value, ELEMENT[operand.dtype], lanes) if lanes else value
 
     def wide(self, operand: Operand, lanes: int = 0) -> str:
-        """The operand as f32: a short float's value rather than its bits."""
+        """Return the operand as f32: a short float's value rather than its bits."""
         if type(operand) is Constant:
             return splat("float", single(float(operand.value)), lanes)
         assert isinstance(operand, Register)
@@ -140,7 +140,7 @@ class Frame:
     # -- memory ------------------------------------------------------------------------------------------------
 
     def pointer(self, buffer: Buffer, address: Address) -> str:
-        """A pointer to an element whose address is the same in all lanes (a vector loop's index counts its rounds)."""
+        """Return a pointer to the element at a lane-invariant address. A vector loop's index is that of lane 0."""
         return self.element_pointer(buffer, address.constant, address.terms)
 
     def element_pointer(self, buffer: Buffer, constant: int, terms: tuple[tuple[Register, int], ...]) -> str:
@@ -151,7 +151,9 @@ class Frame:
         return self.w.let(f"getelementptr {MEMORY[buffer.dtype]}, ptr {pointer}, i64 {elements}")
 
     def _sum(self, buffer: Buffer, terms: tuple[tuple[Register, int], ...], level: int, lines: list[str]) -> str:
-        """buffer + terms, whose registers are known at `level`; what outer levels know is computed there."""
+        """Return buffer + terms, of registers defined at `level` or further out; outer parts are computed in their
+        scopes.
+        """
         if level == 0:
             pointer, rest = self._base(buffer, lines), terms
         else:
@@ -191,11 +193,11 @@ class Frame:
         return name
 
     def arena(self) -> str:
-        """The call's arena, read once in the entry block."""
+        """Return the call's arena, read once in the entry block."""
         return self.context_field("arena")
 
     def context_field(self, field_: str) -> str:
-        """A pointer out of the call's context, read once in the entry block."""
+        """Return a pointer out of the call's context, read once in the entry block."""
         known = self.allocated.get((field_, "context"))
         if known is None:
             slot, known = self.w.name(), self.w.name()
@@ -205,7 +207,7 @@ class Frame:
         return known
 
     def scratch(self, role: str, type_: str, alignment: int = 64) -> str:
-        """Stack memory of the function, shared by all who ask for the same role and type."""
+        """Return stack memory of the function, the same for every request of one role and type."""
         known = self.allocated.get((role, type_))
         if known is None:
             known = self.allocated[role, type_] = self.w.name()
@@ -223,7 +225,7 @@ class Frame:
     # -- leaving -----------------------------------------------------------------------------------------------
 
     def exit(self, why: str) -> str:
-        """The label of the block that leaves the function: "leave", or first setting a status."""
+        """Return the label of the block that leaves the function. why: "leave", or a status that is set first."""
         self.exits[why] = None
         return why
 
@@ -236,7 +238,7 @@ class Frame:
 
 
 def as_f32(f: Frame, operand: Operand, lanes: int) -> tuple[Any, str]:
-    """The dtype and value to compute with: short floats as f32, everything else as it is."""
+    """Return the dtype and value to compute with: short floats as f32, other dtypes unchanged."""
     if operand.dtype in SHORT_FLOATS:
         return F32, f.wide(operand, lanes)
     return operand.dtype, f.operand(operand, lanes)

@@ -1,4 +1,4 @@
-"""Prefixes of a vector's lanes, by shuffles: halves joined by halves, as `ir.loop.Prefix` says."""
+"""Prefixes of a vector's lanes by shuffles: halves joined by halves, as `ir.loop.Prefix` says."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tracer.ir.reductions import identity
 
 
 def prefix(f: Frame, s: Prefix) -> None:
-    """result = op(before, lanes so far), last = op(before, all lanes), in each lane.
+    """Write result = op(before, lanes so far), last = op(before, all lanes), in each lane.
 
-    One operation is all that a round's `last` waits for in that of the round before.
+    Only one operation of an iteration's `last` depends on the iteration before.
     """
     w, n, dtype = f.w, f.lanes, s.value.dtype
     element = ELEMENT[dtype]

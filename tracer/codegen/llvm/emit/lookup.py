@@ -1,4 +1,4 @@
-"""Tables of sixteen constants: permutations of registers with AVX-512, of f32 with AVX2; elsewhere loads."""
+"""Tables of sixteen constants: permutations of registers with AVX-512, of f32 with AVX2, loads on other machines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ENTRIES: Final = 16
 
 
 def lookup(w: Writer, dtype: DType, lanes: int, index: str, values: list[str]) -> str:
-    """The value, of sixteen literals, that the lowest four bits of the index count."""
+    """Return the value at the lowest four bits of the index in a table of sixteen literals."""
     size = lanes * dtype.itemsize
     if w.splits_floats and size >= (32 if dtype == F32 else 64):
         return _permuted(w, dtype, lanes, index, values)
@@ -24,7 +24,7 @@ def lookup(w: Writer, dtype: DType, lanes: int, index: str, values: list[str]) -
 
 
 def _permuted(w: Writer, dtype: DType, lanes: int, index: str, values: list[str]) -> str:
-    """One instruction a register: all of a table is in one or in two."""
+    """Write one instruction a register: a whole table is in one register or in two."""
     element, word = ELEMENT[dtype], f"i{8 * dtype.itemsize}"
     count = min(lanes, 64 // dtype.itemsize)
     floats, words = vector(element, count), vector(word, count)
@@ -42,7 +42,7 @@ def _permuted(w: Writer, dtype: DType, lanes: int, index: str, values: list[str]
 
 
 def _by_halves(w: Writer, lanes: int, index: str, values: list[str]) -> str:
-    """With AVX2: eight entries at a time, and a choice."""
+    """Write two permutations of eight entries with AVX2, and select."""
     floats, words = vector("float", 8), vector("i32", 8)
     low, high = _tables("float", 8, values)
     name = "@llvm.x86.avx2.permps"
@@ -58,12 +58,12 @@ def _by_halves(w: Writer, lanes: int, index: str, values: list[str]) -> str:
 
 
 def _tables(element: str, count: int, values: list[str]) -> list[str]:
-    """The values as constant vectors of so many."""
+    """Return the values as constant vectors of `count` elements."""
     return ["<" + ", ".join(f"{element} {v}" for v in values[i : i + count]) + ">" for i in range(0, _ENTRIES, count)]
 
 
 def _loaded(w: Writer, dtype: DType, lanes: int, index: str, values: list[str]) -> str:
-    """Lane by lane, which takes half the time of AVX2's gathers."""
+    """Write a load for each lane, in half the time of AVX2's gathers."""
     element, word = ELEMENT[dtype], f"i{8 * dtype.itemsize}"
     entries = ", ".join(f"{element} {v}" for v in values)
     table = f"@table.{hashlib.sha256(entries.encode()).hexdigest()[:16]}"

@@ -1,4 +1,4 @@
-"""A loop program as LLVM text: its functions, statement by statement, and what they declare."""
+"""A loop program as LLVM text: its functions, statement by statement, and their declarations."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from tracer.codegen.llvm.emit.compute import compute
 from tracer.codegen.llvm.emit.frame import CONTEXT, Frame
 from tracer.codegen.llvm.emit.lane_scan import prefix
 from tracer.codegen.llvm.emit.nontemporal_copy import fence
-from tracer.codegen.llvm.emit.runtime_helpers import DECLARATIONS, HELPERS
+from tracer.codegen.llvm.emit.runtime_helpers import DECLARATIONS, HELPERS, helper_text
 from tracer.codegen.llvm.emit.serial_loops import if_, serial, while_
-from tracer.codegen.llvm.emit.shared_reductions import total
+from tracer.codegen.llvm.emit.shared_reductions import outlined_reduction
 from tracer.codegen.llvm.emit.types import ELEMENT
 from tracer.codegen.llvm.emit.vector_loop import vector_loop
 from tracer.codegen.llvm.emit.writer import Writer
@@ -20,49 +20,17 @@ from tracer.codegen.llvm.toolchain import outlined_functions
 from tracer.codegen.llvm.toolchain.abi import MAIN_SYMBOL, Status
 from tracer.codegen.llvm.toolchain.target import converts_half, permutes_singles, preferred_bits, splits_floats
 from tracer.errors import InternalError
-from tracer.ir.loop import (
-    Address,
-    Alloc,
-    Barrier,
-    Block,
-    Buffer,
-    Callback,
-    Compute,
-    Copy,
-    Fault,
-    For,
-    If,
-    Invoke,
-    Leave,
-    Library,
-    Load,
-    LoopKind,
-    Module,
-    Prefix,
-    Register,
-    Shuffle,
-    Space,
-    StackLength,
-    StackPop,
-    StackPush,
-    StackRead,
-    StackReset,
-    StackWrite,
-    Statement,
-    Store,
-    Transpose,
-    Update,
-    While,
-)  # fmt: skip
+from tracer.ir import loop
 from tracer.ir.loop.walk import statements_of
 
 
-def emit_module(module: Module, *, vector_bits: int | None = None) -> str:
-    """The module as LLVM text, which exports `tracer_main`; equal modules give equal text.
+def emit_module(module: loop.Module, *, vector_bits: int | None = None) -> str:
+    """Return the module as LLVM text, which exports `tracer_main`. Equal modules give equal text.
 
-    vector_bits: write for machines with vectors this wide; None: for this one. Results do not depend on it, but
-    for products of matrices on machines without fused multiplication and addition.
-    Raises InternalError for what a CPU cannot run.
+    vector_bits: vector width of the machine that the text is for; None for this one. Results do not depend on it,
+    except those of matrix products on machines without fused multiply-add.
+
+    Raises InternalError for statements that a CPU cannot run.
     """
     functions = {function.name: function for function in module.functions}
     declarations, helpers, parts = dict(DECLARATIONS), dict[str, None](), dict[str, tuple[str, ...]]()
@@ -81,7 +49,7 @@ def emit_module(module: Module, *, vector_bits: int | None = None) -> str:
     if module.entry not in functions:
         raise InternalError(f"llvm: the module's entry '{module.entry}' is missing")
     bits = preferred_bits(vector_bits)
-    shared = [_apart(text, declarations) for name, text in HELPERS.items() if name in helpers]
+    shared = [_apart(helper_text(name), declarations) for name in HELPERS if name in helpers]
     shared += [_apart(text, declarations) for text in library_texts(helpers)]
     texts += [effects.part_definition(name, kinds) for name, kinds in parts.items()]
     texts += [outlined_functions.marked(name, text) for name, text in common_texts.items()]
@@ -96,7 +64,7 @@ def emit_module(module: Module, *, vector_bits: int | None = None) -> str:
 
 
 def _apart(definition: str, declarations: dict[str, str]) -> str:
-    """The text without its declarations, which several texts may share: they join the others."""
+    """Return a text without its declarations, which are added to `declarations`: several texts may share one."""
     kept = []
     for line in definition.splitlines():
         if line.startswith("declare "):
@@ -107,7 +75,7 @@ def _apart(definition: str, declarations: dict[str, str]) -> str:
 
 
 def _function(f: Frame, *, is_main: bool) -> str:
-    """The definition of one function."""
+    """Return the definition of one function."""
     header = _main_header(f) if is_main else _nest_header(f)
     f.run(f.function.body)
     f.w.jump("leave")
@@ -127,40 +95,40 @@ def _function(f: Frame, *, is_main: bool) -> str:
 
 def _main_header(f: Frame) -> str:
     for i, parameter in enumerate(f.function.parameters):
-        if not isinstance(parameter, Buffer):
+        if not isinstance(parameter, loop.Buffer):
             f.fail("the entry takes a register")
         f.slots[parameter] = i
     plain = " noinline optnone" * _mostly_calls(f.function.body)
     return f"define i32 @{MAIN_SYMBOL}(ptr %buffers, ptr {CONTEXT}){plain} #0 {{"
 
 
-def _mostly_calls(body: Block) -> bool:
-    """Whether a function that is long, or shares work, runs others one after another, and does little itself.
+def _mostly_calls(body: loop.Block) -> bool:
+    """Whether to compile the main function without LLVM's optimisations: it is long, or shares work, and mostly calls.
 
-    LLVM takes time in more than proportion to its length over what is of no use there: 0.5 s for 3,600 calls, and 0.3 s
-    where it is told not to; the maximum of 1e6 numbers compiles in 0.88 of the time. Short ones that share nothing may
-    take no more than 200 ns, of which it would cost 10.
+    LLVM's time grows faster than the length of the function, for no benefit. 3,600 calls take 0.5 s, and 0.3 s
+    unoptimised; the maximum of 1e6 elements compiles in 0.88 of the time. A short function that shares nothing runs in
+    200 ns or so, and would lose 10.
     """
     statements = list(statements_of(body))
-    invoked = [s for s in statements if isinstance(s, Invoke)]
+    invoked = [s for s in statements if isinstance(s, loop.Invoke)]
     if len(body.statements) < _LONG and all(s.share is None for s in invoked):
         return False
     calls = len(invoked)
-    return 4 * calls >= len(statements) and not any(isinstance(s, For | While) for s in statements)
+    return 4 * calls >= len(statements) and not any(isinstance(s, loop.For | loop.While) for s in statements)
 
 
-_LONG = 256  # statements
+_LONG = 256  # statements of a main function that is worth it
 
 
 def _nest_header(f: Frame) -> str:
     parameters = []
     for parameter in f.function.parameters:
         name = f.w.name()
-        if isinstance(parameter, Register):
+        if isinstance(parameter, loop.Register):
             parameters.append(f"{ELEMENT[parameter.dtype]} {name}")
             f.define(parameter, name)
         else:
-            if parameter.space is not Space.ARGUMENT:
+            if parameter.space is not loop.Space.ARGUMENT:
                 f.fail(f"parameter '{parameter.name}' is a {parameter.space.value} buffer")
             alignment = max(parameter.alignment, parameter.dtype.itemsize)
             parameters.append(f"ptr noalias align {alignment} {name}")
@@ -169,7 +137,7 @@ def _nest_header(f: Frame) -> str:
     return f"define internal void {effects.function_name(f.function.name)}({', '.join(parameters)}) #0 {{"
 
 
-def run_block(f: Frame, block: Block) -> None:
+def run_block(f: Frame, block: loop.Block) -> None:
     """Write a block's statements."""
     for statement in block.statements:
         if f.lanes:
@@ -178,87 +146,89 @@ def run_block(f: Frame, block: Block) -> None:
             _statement(f, statement)
 
 
-def _statement(f: Frame, s: Statement) -> None:
+def _statement(f: Frame, s: loop.Statement) -> None:
     match s:
-        case Compute():
+        case loop.Compute():
             compute(f, s)
-        case Load():
+        case loop.Load():
             scalar_memory.load(f, s)
-        case Store():
+        case loop.Store():
             scalar_memory.store(f, s)
-        case Invoke():
+        case loop.Invoke():
             effects.invoke(f, s)
-        case Update():
+        case loop.Update():
             scalar_memory.update(f, s)
-        case For():
+        case loop.For():
             _for(f, s)
-        case While():
+        case loop.While():
             while_(f, s)
-        case If():
+        case loop.If():
             if_(f, s)
-        case Alloc():
+        case loop.Alloc():
             f.allocate(s.buffer)
-        case Copy():
+        case loop.Copy():
             effects.copy(f, s)
-        case Transpose():
+        case loop.Transpose():
             transposes.transpose(f, s)
-        case Fault():
+        case loop.Fault():
             effects.fault(f, s)
-        case Leave():
+        case loop.Leave():
             effects.leave(f, s)
-        case Library():
+        case loop.Library():
             effects.library(f, s)
-        case Callback():
+        case loop.Callback():
             effects.callback(f, s)
-        case StackPush():
+        case loop.StackPush():
             effects.stack_push(f, s)
-        case StackPop():
+        case loop.StackPop():
             effects.stack_pop(f, s)
-        case StackRead():
+        case loop.StackRead():
             effects.stack_read(f, s)
-        case StackWrite():
+        case loop.StackWrite():
             effects.stack_write(f, s)
-        case StackLength():
+        case loop.StackLength():
             effects.stack_length(f, s)
-        case StackReset():
+        case loop.StackReset():
             effects.stack_reset(f, s)
-        case Prefix():
+        case loop.Prefix():
             f.fail("Prefix outside a vector loop")
-        case Barrier() | Shuffle():
+        case loop.Barrier() | loop.Shuffle():
             f.fail(f"{type(s).__name__} is for GPUs")
         case _:
             assert_never(s)
 
 
-def _for(f: Frame, s: For) -> None:
+def _for(f: Frame, s: loop.For) -> None:
     match s.kind:
-        case LoopKind.SERIAL | LoopKind.PARALLEL:  # iterations of a parallel loop may run in order, too
+        case loop.LoopKind.SERIAL | loop.LoopKind.PARALLEL:  # iterations of a parallel loop may run in order, too
             serial(f, s)
-        case LoopKind.VECTOR:
-            if not total(f, s):
-                vector_loop(f, s)
-        case LoopKind.BLOCK | LoopKind.THREAD:
+        case loop.LoopKind.VECTOR:
+            (outlined_reduction if s.outlined else vector_loop)(f, s)
+        case loop.LoopKind.BLOCK | loop.LoopKind.THREAD:
             f.fail(f"a {s.kind.value} loop is for GPUs")
         case _:
             assert_never(s.kind)
 
 
-def _varies(f: Frame, address: Address) -> bool:
+def _varies(f: Frame, address: loop.Address) -> bool:
     return any(register in f.varying for register, _ in address.terms)
 
 
-def _statement_in_lanes(f: Frame, s: Statement) -> None:
-    """A statement of a vector loop: what does not vary by lane is written as anywhere else."""
+def _statement_in_lanes(f: Frame, s: loop.Statement) -> None:
+    """Write a statement of a vector loop. Lane-invariant statements are written as outside of one."""
     match s:
-        case Load() if s.result in f.varying:
+        case loop.Load() if s.result in f.varying:
             vector_memory.load(f, s)
-        case Store() if s.value in f.varying or s.mask in f.varying or _varies(f, s.address):
+        case loop.Store() if s.value in f.varying or s.mask in f.varying or _varies(f, s.address):
             vector_memory.store(f, s)
-        case Update():
+        case loop.Update():
             vector_memory.update(f, s)
-        case Prefix():
+        case loop.Prefix():
             prefix(f, s)
-        case Compute() | Load() | Store() | For() | While() | If() | Alloc() | Fault() | Leave():
+        case (
+            loop.Compute() | loop.Load() | loop.Store() | loop.For() | loop.While() | loop.If()
+            | loop.Alloc() | loop.Fault() | loop.Leave()
+        ):  # fmt: skip
             _statement(f, s)
         case _:
             f.fail(f"{type(s).__name__} inside a vector loop")

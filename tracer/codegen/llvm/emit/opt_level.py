@@ -1,46 +1,48 @@
-"""At which of its levels LLVM generates a module's code: 0 for what hands its work on to routines and shared functions.
+"""LLVM's code generation level for a module: 0 for one that only calls routines and shared functions.
 
-There is nothing to gain by another level then, but for some 10 ns a call; LLVM takes 1.5 ms in place of 8 for the sum
-of an array, 1 in place of 3 for a product of matrices.
+Another level would gain some 10 ns a call. LLVM takes 1.5 ms in place of 8 for the sum of an array, and 1 in place of 3
+for a matrix product.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from tracer.codegen.llvm.emit.shared_reductions import LONG, reduced_loads
-from tracer.ir.loop import Block, Compute, Constant, Copy, For, Invoke, Leave, Library, Load, LoopKind, Module, Store
+from tracer.ir import loop
 from tracer.ir.loop.walk import statements_of
 
 USUAL: Final = 2
+_LONG: Final = 1 << 12  # iterations that take longer than a level is worth
 
 
-def level(module: Module) -> int:
-    """The level for a module, see above. Short work is not worth losing nanoseconds."""
+def level(module: loop.Module) -> int:
+    """Return the level for a module: 0 where its work is long and all in calls."""
     bodies = [function.body for function in module.functions]
-    if not all(_hands_on(body, is_within=False) for body in bodies):
+    if not all(_hands_on(body) for body in bodies):
         return USUAL
     statements = [s for body in bodies for s in statements_of(body)]
-    works = any(isinstance(s, Library) or (isinstance(s, For) and _rounds(s) >= LONG) for s in statements)
+    works = any(isinstance(s, loop.Library) or _iterations(s) >= _LONG for s in statements)
     return 0 if works else USUAL
 
 
-def _rounds(s: For) -> int:
-    return int(s.stop.value) if isinstance(s.stop, Constant) else 0
+def _iterations(s: loop.Statement) -> int:
+    return int(s.stop.value) if isinstance(s, loop.For) and isinstance(s.stop, loop.Constant) else 0
 
 
-def _hands_on(block: Block, *, is_within: bool) -> bool:
-    """Whether the block's work is done by others, in its loops, too."""
+def _hands_on(block: loop.Block) -> bool:
+    """Whether calls do all of the block's work, in its loops too."""
     for s in block.statements:
         match s:
-            case For(kind=LoopKind.VECTOR):
-                if reduced_loads(s, is_within=is_within) is None:
+            case loop.For(kind=loop.LoopKind.VECTOR, outlined=outlined):
+                if not outlined:
                     return False
-            case For():
-                inner = any(isinstance(x, For) for x in s.body.statements)
-                if not inner or not _hands_on(s.body, is_within=True):
+            case loop.For():
+                inner = any(isinstance(x, loop.For) for x in s.body.statements)
+                if not inner or not _hands_on(s.body):
                     return False
-            case Library() | Copy() | Leave() | Invoke() | Compute() | Load() | Store():
+            case loop.Library() | loop.Copy() | loop.Leave() | loop.Invoke():
+                pass
+            case loop.Compute() | loop.Load() | loop.Store():
                 pass
             case _:
                 return False

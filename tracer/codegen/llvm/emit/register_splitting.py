@@ -1,4 +1,4 @@
-"""Instructions of one width on vectors of any: lanes taken apart into registers, and the results joined."""
+"""Instructions of one width on vectors of any width: lanes split into registers, and the results joined."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from tracer.codegen.llvm.emit.writer import Writer
 def in_registers(
     w: Writer, lanes: int, count: int, result: str, values: Sequence[tuple[str, str]], write: Callable[[list[str]], str]
 ) -> str:
-    """What `write` makes of each register of `count` elements that the values, (element, name) each, fill.
+    """Return the joined results of `write` on each register of `count` lanes.
 
-    result: the element of the results. What a last register lacks repeats the last lane.
+    result: LLVM type of the results' elements. values: (element type, name) of each operand. A last register that is
+    not full repeats the last lane.
     """
     if lanes == count:
         return write([value for _, value in values])
@@ -29,7 +30,7 @@ def in_registers(
 
 
 def _joined(w: Writer, element: str, parts: list[str], count: int, lanes: int) -> str:
-    """The first lanes of the parts, one part after the other."""
+    """Return the first `lanes` lanes of the parts, one part after the other."""
     while len(parts) > 1:
         kind, both = vector(element, count), indices(*range(2 * count))
         pairs = zip(parts[::2], parts[1::2], strict=True)

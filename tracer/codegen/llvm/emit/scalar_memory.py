@@ -11,14 +11,14 @@ from tracer.ir.loop import Load, Operand, Store, Update
 
 
 def read(w: Writer, dtype: DType, pointer: str) -> str:
-    """The element at `pointer`, as a register holds it."""
+    """Return the element at `pointer` in its register form."""
     if dtype == BOOL:
         return w.let(f"icmp ne i8 {w.let(f'load i8, ptr {pointer}, align 1')}, 0")
     return w.let(f"load {ELEMENT[dtype]}, ptr {pointer}, align {dtype.itemsize}")
 
 
 def write(w: Writer, dtype: DType, pointer: str, value: str) -> None:
-    """Put a register's value into memory at `pointer`."""
+    """Store a register's value at `pointer`."""
     if dtype == BOOL:
         w.do(f"store i8 {w.let(f'zext i1 {value} to i8')}, ptr {pointer}, align 1")
     else:
@@ -26,7 +26,7 @@ def write(w: Writer, dtype: DType, pointer: str, value: str) -> None:
 
 
 def guarded(f: Frame, pointer: str, condition: str | None) -> str:
-    """`pointer` where the condition holds or is absent, else scratch memory that nobody reads."""
+    """Return `pointer` where the condition holds or is absent, else scratch memory that is never read."""
     if condition is None:
         return pointer
     sink = f.scratch("sink", "[16 x i8]", 16)
@@ -38,14 +38,14 @@ def _condition(f: Frame, mask: Operand | None) -> str | None:
 
 
 def fill_value(f: Frame, s: Load, lanes: int) -> str:
-    """What a masked load gives where its mask is false: zero where it does not say."""
+    """Return the value of a masked load where its mask is false: its `fill`, or zero."""
     if s.fill is not None:
         return f.operand(s.fill, lanes)
     return splat(ELEMENT[s.result.dtype], zero(s.result.dtype), lanes)
 
 
 def load(f: Frame, s: Load) -> None:
-    """result = buffer[address], or the fill."""
+    """Write result = buffer[address], or the fill."""
     condition = _condition(f, s.mask)
     value = read(f.w, s.buffer.dtype, guarded(f, f.pointer(s.buffer, s.address), condition))
     if condition is not None:
@@ -55,18 +55,18 @@ def load(f: Frame, s: Load) -> None:
 
 
 def store(f: Frame, s: Store) -> None:
-    """buffer[address] = value."""
+    """Write buffer[address] = value."""
     pointer = guarded(f, f.pointer(s.buffer, s.address), _condition(f, s.mask))
     write(f.w, s.buffer.dtype, pointer, f.operand(s.value))
 
 
 def update(f: Frame, s: Update) -> None:
-    """buffer[address] = op(buffer[address], value)."""
+    """Write buffer[address] = op(buffer[address], value)."""
     pointer = guarded(f, f.pointer(s.buffer, s.address), _condition(f, s.mask))
     update_at(f, s, pointer, f.operand(s.value))
 
 
 def update_at(f: Frame, s: Update, pointer: str, value: str) -> None:
-    """One element's read, operation and write."""
+    """Read, combine and write one element."""
     old = read(f.w, s.buffer.dtype, pointer)
     write(f.w, s.buffer.dtype, pointer, apply(f.w, s.op, s.buffer.dtype, old, value, 0))

@@ -1,8 +1,8 @@
-"""One table: how each scalar operation is spelled in LLVM, for a scalar (no lanes) or a vector.
+"""Table of scalar operations: how each is spelled in LLVM, for a scalar (no lanes) or a vector.
 
-The meanings are those of `tracer.ir.scalar`; nothing here may depend on the machine. Integer division, shifts and
-conversions guard every lane by value, because LLVM leaves the unguarded cases undefined even where a lane is masked.
-Short floats never come here: their operands are widened to f32 before, their results rounded after.
+The meanings are those of `tracer.ir.scalar`; none depends on the machine. Integer division, shifts and conversions
+guard every lane by value, because LLVM leaves the unguarded cases undefined even where a lane is masked. Short floats
+never come here: their operands are widened to f32 before, their results rounded after.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tracer.ir.scalar import ScalarOp
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an operation is written: the writer, the dtype of its operands, the lanes."""
+    """Place where an operation is written: the writer, the dtype of its operands, the lanes."""
 
     w: Writer
     dtype: DType
@@ -110,7 +110,9 @@ def _extremum(signed: str, unsigned: str, boolean: str, floating: str) -> Spelli
     def spell(p: Place, a: str, b: str) -> str:
         if p.dtype == BOOL:
             return p.w.let(f"{boolean} {p.type} {a}, {b}")
-        if is_float(p.dtype):  # b first: x86 looks at the first one's sign, and in reductions a has just been made
+        if is_float(
+            p.dtype
+        ):  # b first: x86 branches on the first one's sign, and in reductions `a` is the newest value
             return p.w.intrinsic(floating, p.element, p.lanes, b, a)
         return integer(p, a, b)
 
@@ -131,7 +133,7 @@ def _absolute(p: Place, a: str) -> str:
 
 
 def _copysign(p: Place, a: str, b: str) -> str:
-    """On the bits: of `llvm.copysign` in f32, LLVM 22 makes one of halves, and looks in vain for its conversion."""
+    """Combine bits. LLVM 22 turns f32's `llvm.copysign` into one of halves, whose conversion it then lacks."""
     word, sign = vector(f"i{p.width}", p.lanes), 1 << (p.width - 1)
     bits, sign_bits = (p.w.let(f"bitcast {p.type} {value} to {word}") for value in (a, b))
     size = p.w.let(f"and {word} {bits}, {splat(f'i{p.width}', str(sign - 1), p.lanes)}")
@@ -144,8 +146,8 @@ def _not(p: Place, a: str) -> str:
     return p.w.let(f"xor {p.type} {a}, {splat(p.element, ones, p.lanes)}")
 
 
-def _known(value: str) -> int | None:
-    """The integer that a literal spells; None for a register."""
+def _concrete(value: str) -> int | None:
+    """Return the integer that a literal spells; None for a register."""
     return None if value.startswith("%") else int(value.removesuffix(")").rpartition(" ")[2])
 
 
@@ -153,8 +155,8 @@ def _known(value: str) -> int | None:
 
 
 def _safe_divisor(p: Place, a: str, b: str) -> tuple[str, str | None]:
-    """A divisor that cannot trap, and where the real one is zero (None: nowhere)."""
-    if _known(b) not in (None, 0, -1):
+    """Return a divisor that cannot trap, and where the real one is zero (None: nowhere)."""
+    if _concrete(b) not in (None, 0, -1):
         return b, None
     zero = p.w.let(f"icmp eq {p.type} {b}, {p.constant(0)}")
     unsafe = zero
@@ -167,8 +169,11 @@ def _safe_divisor(p: Place, a: str, b: str) -> tuple[str, str | None]:
 
 
 def _by_constant(p: Place, a: str, divisor: int) -> str:
-    """a / divisor, truncated, in lanes of i64: the upper half of |a| times a scaled inverse (Granlund & Montgomery
-    1994, PLDI), from products of 32 bits. LLVM would take the lanes apart for 64-bit products."""
+    """Return a / divisor, truncated, in lanes of i64: the upper half of |a| times a scaled inverse.
+
+    Granlund & Montgomery 1994, PLDI. The product is made of 32-bit products; LLVM would take the lanes apart for 64-bit
+    ones.
+    """
     size = abs(divisor)
     shift = (size - 1).bit_length()
     inverse = -(-(1 << 63 + shift) // size)  # exact for |a| <= 2^63, since it is less than 1 too large
@@ -194,17 +199,17 @@ _HALF: Final = (1 << 32) - 1
 
 
 def _takes_apart(p: Place, divisor: int | None) -> bool:
-    """Whether LLVM would divide lane by lane: by constants, but powers of two."""
+    """Whether LLVM would divide lane by lane: by constants that are not powers of two."""
     signed_lanes = p.lanes > 1 and p.width == 64 and is_signed(p.dtype)
     return signed_lanes and divisor is not None and abs(divisor) & (abs(divisor) - 1) != 0
 
 
 def _quotient(p: Place, a: str, safe: str) -> str:
-    """a / safe, truncated. Vectors up to 32 bits divide as floats, whose quotient is exact once truncated."""
-    letter, known = "s" if is_signed(p.dtype) else "u", _known(safe)
+    """Return a / safe, truncated. Vectors up to 32 bits divide as floats, whose quotient is exact once truncated."""
+    letter, known = "s" if is_signed(p.dtype) else "u", _concrete(safe)
     if known is not None and _takes_apart(p, known):
         return _by_constant(p, a, known)
-    if p.lanes < 2 or p.width == 64 or _known(safe) is not None:
+    if p.lanes < 2 or p.width == 64 or _concrete(safe) is not None:
         return p.w.let(f"{letter}div {p.type} {a}, {safe}")
     real_type = vector("double" if p.width == 32 else "float", p.lanes)
     numerator, divisor = (p.w.let(f"{letter}itofp {p.type} {v} to {real_type}") for v in (a, safe))
@@ -220,7 +225,7 @@ def _divide(p: Place, a: str, b: str) -> str:
 
 def _remainder(p: Place, a: str, b: str) -> str:
     safe, zero = _safe_divisor(p, a, b)
-    if not _takes_apart(p, _known(safe)) and (p.lanes < 2 or p.width == 64 or _known(safe) is not None):
+    if not _takes_apart(p, _concrete(safe)) and (p.lanes < 2 or p.width == 64 or _concrete(safe) is not None):
         rest = p.w.let(f"{'s' if is_signed(p.dtype) else 'u'}rem {p.type} {a}, {safe}")
     else:
         back = p.w.let(f"mul {p.type} {_quotient(p, a, safe)}, {safe}")
@@ -233,7 +238,7 @@ def _remainder(p: Place, a: str, b: str) -> str:
 
 def _shift(opcode: str) -> Spelling:
     def spell(p: Place, a: str, count: str) -> str:
-        known = _known(count)
+        known = _concrete(count)
         if known is not None and 0 <= known < p.width:
             return p.w.let(f"{opcode} {p.type} {a}, {count}")
         inside = p.w.let(f"icmp ult {p.type} {count}, {p.constant(p.width)}")
@@ -255,7 +260,7 @@ def _select(p: Place, condition: str, then: str, otherwise: str) -> str:
 
 
 def nextafter(p: Place, a: str, b: str, a_bits: str, b_bits: str) -> str:
-    """The bits of the float after `a` towards `b`; a sum with a NaN in it where one is NaN.
+    """Return the bits of the float after `a` towards `b`; of a sum that is NaN where either is NaN.
 
     `a` and `b` are comparable values (of `p.dtype`, or f32 for short floats), `a_bits` and `b_bits` their bits.
     """
@@ -317,7 +322,7 @@ SPELLINGS: Final[dict[ScalarOp, Spelling]] = {
     ScalarOp.GE: _comparison("sge", "uge", "oge"),
     ScalarOp.SELECT: _select,
 }
-"""CONVERT, BITCAST, NEXTAFTER and LOOKUP look at more than one spelling of their operands: see `compute`."""
+"""Without CONVERT, BITCAST, NEXTAFTER and LOOKUP, which need more than their operands' names: see `compute`."""
 
 
 def spell(w: Writer, op: ScalarOp, dtype: DType, lanes: int, *values: str) -> str:

@@ -12,13 +12,13 @@ from tracer.ir.loop import Carry, Compute, Constant, For, If, Operand, Register,
 
 
 def phi(f: Frame, name: str, register: Register, *incoming: tuple[str, str]) -> str:
-    """The line `name = phi type [value, block], ...` for a value of the register's type."""
+    """Return the line `name = phi type [value, block], ...` for a value of the register's type."""
     kind = vector(ELEMENT[register.dtype], f.lanes_of(register))
     return f"  {name} = phi {kind} " + ", ".join(f"[ {value}, %{block} ]" for value, block in incoming)
 
 
 def define_phis(f: Frame, registers: Sequence[Register], *incoming: tuple[list[str], str]) -> None:
-    """Name the registers as what the predecessors (their values and their block) hand over."""
+    """Name the registers as phis of the predecessors' values. Each predecessor is its values and its block."""
     names = [f.w.name() for _ in registers]
     for i, (name, register) in enumerate(zip(names, registers, strict=True)):
         f.w.lines.append(phi(f, name, register, *((values[i], block) for values, block in incoming)))
@@ -27,7 +27,7 @@ def define_phis(f: Frame, registers: Sequence[Register], *incoming: tuple[list[s
 
 
 def range_is_known(start: Operand, stop: Operand, step: int) -> bool:
-    """Whether the range surely has a round."""
+    """Whether the range surely has an iteration."""
     return (
         isinstance(start, Constant) and isinstance(stop, Constant)
         and len(range(int(start.value), int(stop.value), step)) > 0
@@ -35,14 +35,14 @@ def range_is_known(start: Operand, stop: Operand, step: int) -> bool:
 
 
 def first_value(carry: Carry) -> Operand:
-    """What a carry holds in the first round."""
+    """Return the value of a carry in the first iteration."""
     if carry.combine is None:
         return carry.initial
     assert carry.identity is not None, "a carry with `combine` has an identity"
     return carry.identity
 
 
-class Rounds:
+class CarriedPhis:
     """The carries of a loop while its body is written."""
 
     def __init__(self, f: Frame, carries: tuple[Carry, ...], first: list[str]) -> None:
@@ -58,29 +58,29 @@ class Rounds:
             self.f.define(carry.register, name)
 
     def end(self, values: list[str], latch: str, *more: str) -> None:
-        """Write the phis, now that the last block of the body and what it yields are known."""
+        """Write the phis, once the last block of the body and its yields are known."""
         rows = zip(self.names, self.carries, self.first, values, strict=True)
         lines = [phi(self.f, n, c.register, (a, self.before), (b, latch)) for n, c, a, b in rows]
         self.f.w.fill(self.slot, [*more, *lines])
 
 
 def yields(f: Frame, operands: Sequence[Operand], registers: Sequence[Register]) -> list[str]:
-    """The operands as the registers hold them: one value a lane where those vary."""
+    """Return the operands in the registers' form: one value per lane where a register varies."""
     return [f.operand(o, f.lanes_of(r)) for o, r in zip(operands, registers, strict=True)]
 
 
-_LONG = 1 << 24  # rounds, none of which takes less than a cycle or so
+_LONG = 1 << 24  # iterations, each of which takes a cycle at least
 
 
 def _runs_long(s: For) -> bool:
-    """Whether a loop that holds no other loop takes long by the number of its rounds alone."""
+    """Whether a loop without inner loops takes long by its number of iterations alone."""
     if not (isinstance(s.start, Constant) and isinstance(s.stop, Constant)):
         return False
     return (int(s.stop.value) - int(s.start.value)) // s.step >= _LONG
 
 
 def serial(f: Frame, s: For) -> None:
-    """for index in range(start, stop, step), one round after another."""
+    """Write a loop for index in range(start, stop, step), one iteration after another."""
     w = f.w
     if s.step == 0:
         f.fail("a loop of step 0")
@@ -92,7 +92,7 @@ def serial(f: Frame, s: For) -> None:
     f.open_scope()
     outer_height, outer_polled, f.height, f.polled = f.height, f.polled, 0, False
     body, done, before = w.label("loop"), w.label("done"), w.block
-    rounds = Rounds(f, s.carries, first)
+    phis = CarriedPhis(f, s.carries, first)
     if known:
         w.jump(body)
     else:
@@ -100,7 +100,7 @@ def serial(f: Frame, s: For) -> None:
     w.open(body)
     index, following = w.name(), w.name()
     f.define(s.index, index)
-    rounds.begin()
+    phis.begin()
     f.run(s.body)
     values = yields(f, s.body.yields, registers)
     if f.polled or f.height > 1 or _runs_long(s):
@@ -108,7 +108,7 @@ def serial(f: Frame, s: For) -> None:
     w.do(f"{following} = add i64 {index}, {s.step}")
     w.branch(w.let(f"icmp {order} i64 {following}, {stop}"), body, done)
     latch = w.block
-    rounds.end(values, latch, f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{latch} ]")
+    phis.end(values, latch, f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{latch} ]")
     f.close_scope()
     f.height, f.polled = max(outer_height, f.height + 1), outer_polled or f.polled
     w.open(done)
@@ -116,7 +116,7 @@ def serial(f: Frame, s: For) -> None:
 
 
 def _results(f: Frame, s: For, incoming: list[tuple[list[str], str]]) -> None:
-    """The carries after the last round; a reduction's initial value is joined in."""
+    """Define the carries after the last iteration; a reduction's initial value is joined in."""
     if all(carry.combine is None for carry in s.carries):
         define_phis(f, s.results, *incoming)
         return
@@ -133,7 +133,7 @@ def _results(f: Frame, s: For, incoming: list[tuple[list[str], str]]) -> None:
 
 
 def while_(f: Frame, s: While) -> None:
-    """While the condition's yield holds, the body yields the next carries; every round polls the stop word."""
+    """Write a loop that runs while its condition yields true. Every iteration polls the stop word."""
     w = f.w
     registers = [carry.register for carry in s.carries]
     first = yields(f, [carry.initial for carry in s.carries], registers)
@@ -142,10 +142,10 @@ def while_(f: Frame, s: While) -> None:
         _while_in_lanes(f, s, first)
         return
     head, body, done = w.label("while"), w.label("do"), w.label("done")
-    rounds = Rounds(f, s.carries, first)
+    phis = CarriedPhis(f, s.carries, first)
     w.jump(head)
     w.open(head)
-    rounds.begin()
+    phis.begin()
     f.poll()
     f.run(s.condition)
     w.branch(f.operand(s.condition.yields[0]), body, done)
@@ -154,22 +154,22 @@ def while_(f: Frame, s: While) -> None:
     f.run(s.body)
     values = yields(f, s.body.yields, registers)
     w.jump(head)
-    rounds.end(values, w.block)
+    phis.end(values, w.block)
     f.close_scope()
     f.polled = True
     w.open(done)
-    define_phis(f, s.results, (rounds.names, tested))
+    define_phis(f, s.results, (phis.names, tested))
 
 
 def _while_in_lanes(f: Frame, s: While, first: list[str]) -> None:
-    """Rounds until all lanes are done, each masked to the lanes that are not; closes the scope of the loop."""
+    """Iterate until all lanes are done, each iteration masked to the active lanes. Closes the loop's scope."""
     w, lanes, outer = f.w, f.lanes, f.mask
     kind, registers = vector("i1", lanes), [carry.register for carry in s.carries]
     head, body, done = w.label("while"), w.label("do"), w.label("done")
-    rounds, live = Rounds(f, s.carries, first), w.name()
+    phis, live = CarriedPhis(f, s.carries, first), w.name()
     w.jump(head)
     w.open(head)
-    rounds.begin()
+    phis.begin()
     f.mask = live
     f.poll()
     f.run(s.condition)
@@ -179,21 +179,21 @@ def _while_in_lanes(f: Frame, s: While, first: list[str]) -> None:
     w.open(body)
     f.mask = going
     f.run(s.body)
-    new = zip(registers, yields(f, s.body.yields, registers), rounds.names, strict=True)
+    new = zip(registers, yields(f, s.body.yields, registers), phis.names, strict=True)
     kept = [(vector(ELEMENT[r.dtype], lanes), a, b) for r, a, b in new]
     values = [w.let(f"select {kind} {going}, {of} {a}, {of} {b}") for of, a, b in kept]
     w.jump(head)
     entering = outer or "splat (i1 true)"
-    rounds.end(values, w.block, f"  {live} = phi {kind} [ {entering}, %{rounds.before} ], [ {going}, %{w.block} ]")
+    phis.end(values, w.block, f"  {live} = phi {kind} [ {entering}, %{phis.before} ], [ {going}, %{w.block} ]")
     f.mask = outer
     f.close_scope()
     f.polled = True
     w.open(done)
-    define_phis(f, s.results, (rounds.names, tested))
+    define_phis(f, s.results, (phis.names, tested))
 
 
 def if_(f: Frame, s: If) -> None:
-    """One of two arms; where the predicate varies by lane, the first is skipped if no lane wants it."""
+    """Write one of two arms. Where the predicate varies by lane, the first is skipped if no lane takes it."""
     w = f.w
     if s.predicate in f.varying:
         _if_in_lanes(f, s)
@@ -212,7 +212,7 @@ def if_(f: Frame, s: If) -> None:
 
 
 def _if_in_lanes(f: Frame, s: If) -> None:
-    """Results by lane: those of `then`, which only computes, or the operands that `otherwise` yields."""
+    """Select results by lane: the yields of `then`, which only computes, or those of `otherwise`."""
     w, lanes = f.w, f.lanes
     if s.otherwise.statements or not all(isinstance(inner, Compute) for inner in s.then.statements):
         f.fail("an If whose predicate varies by lane, and whose arms do more than compute")

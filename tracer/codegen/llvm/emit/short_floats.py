@@ -1,8 +1,8 @@
-"""The floats of 16 bits and fewer: widened to f32 to compute, rounded back to nearest even after every operation.
+"""Floats of 16 bits and fewer: widened to f32 to compute, rounded to nearest even after every operation.
 
-A register of such a dtype is spelled twice: its bits as an integer, and its value as a float.
-Only integer operations are used, except where the machine converts `half` itself, so that nothing needs a
-run-time library and all machines give the same bits. NaN stays NaN, quiet.
+A register of such a dtype is spelled twice: its bits as an integer, and its value as a float. Only integer operations
+are used, except where the machine converts `half` itself, so nothing needs a run-time library and all machines give the
+same bits. NaN stays NaN, quiet.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _QUIET = 0x7FC00000
 
 
 def widen(w: Writer, dtype: DType, bits: str, lanes: int) -> str:
-    """The f32 value of the short float with these bits."""
+    """Return the f32 value of the short float with these bits."""
     element, word, value = ELEMENT[dtype], vector("i32", lanes), vector("float", lanes)
     if dtype == F16 and w.half_native:
         half = w.let(f"bitcast {vector('i16', lanes)} {bits} to {vector('half', lanes)}")
@@ -33,7 +33,7 @@ def _widen_by_integers(w: Writer, form: Format, wide: str, lanes: int) -> str:
     word, value, mask = vector("i32", lanes), vector("float", lanes), vector("i1", lanes)
     magnitude = w.let(f"and {word} {wide}, {_word(form.sign - 1, lanes)}")
     placed = w.let(f"shl {word} {magnitude}, {_word(form.shift, lanes)}")
-    # the multiplication moves the exponent, and makes normal what is subnormal in the short format
+    # the multiplication moves the exponent, and normalises the short format's subnormals
     scale = splat("float", single(2.0 ** (127 - form.bias)), lanes)
     scaled = w.let(f"fmul {value} {w.let(f'bitcast {word} {placed} to {value}')}, {scale}")
     finite = w.let(f"bitcast {value} {scaled} to {word}")
@@ -68,7 +68,7 @@ def _widen_exponent(w: Writer, wide: str, lanes: int) -> str:
 
 
 def shorten(w: Writer, dtype: DType, value: str, lanes: int) -> tuple[str, str]:
-    """Round an f32 to the short float: its bits and the value that they stand for."""
+    """Round an f32 to the short float: return its bits and their value in f32."""
     if dtype == BF16:
         return _shorten_bf16(w, value, lanes)
     if dtype == F16 and w.half_native:
@@ -107,7 +107,7 @@ def _shorten_by_integers(w: Writer, form: Format, value: str, lanes: int) -> str
     odd = w.let(f"and {word} {w.let(f'lshr {word} {magnitude}, {_word(shift, lanes)}')}, {_word(1, lanes)}")
     normal = w.let(f"add {word} {w.let(f'add {word} {magnitude}, {_word(form.rebias, lanes)}')}, {odd}")
     normal = w.let(f"lshr {word} {normal}, {_word(shift, lanes)}")
-    # a sum whose last place is the subnormals' step rounds them; the machine rounds to nearest even
+    # a sum whose last place is the subnormals' step rounds them to nearest even, as the machine's additions do
     magic = (127 + form.step) << 23
     step = splat("float", single(2.0**form.step), lanes)
     small = w.let(f"fadd {single_} {w.let(f'bitcast {word} {magnitude} to {single_}')}, {step}")
@@ -133,11 +133,13 @@ def _shorten_by_integers(w: Writer, form: Format, value: str, lanes: int) -> str
 
 
 def _shorten_to_exponent(w: Writer, value: str, lanes: int) -> str:
-    """The nearest power of two, the greater of two; NaN for what is not positive. What lies above 2**-127, the only
-    subnormal of f32 among them, goes to the next one, as in ml_dtypes and XLA."""
+    """Return the nearest power of two, ties upwards; NaN for values that are not positive.
+
+    A value above 2**-127, the only subnormal of f32 among them, goes to the next one, as in ml_dtypes and XLA.
+    """
     word, mask = vector("i32", lanes), vector("i1", lanes)
     bits = w.let(f"bitcast {vector('float', lanes)} {value} to {word}")
-    bits = w.intrinsic("llvm.umin", "i32", lanes, bits, _word(_QUIET, lanes))  # a sign is a greater number
+    bits = w.intrinsic("llvm.umin", "i32", lanes, bits, _word(_QUIET, lanes))  # a set sign bit is a larger word
     is_small = w.let(f"icmp ult {word} {bits}, {_word(0x800000, lanes)}")
     half = w.let(f"select {mask} {is_small}, {word} {_word(0x3FFFFF, lanes)}, {word} {_word(0x400000, lanes)}")
     rounded = w.let(f"lshr {word} {w.let(f'add {word} {bits}, {half}')}, {_word(23, lanes)}")
@@ -147,7 +149,7 @@ def _shorten_to_exponent(w: Writer, value: str, lanes: int) -> str:
 
 
 def round_to_odd(w: Writer, value: str, lanes: int) -> str:
-    """An f64 as the f32 towards zero, its last bit set where that is inexact.
+    """Return an f64 as the f32 towards zero, its last bit set where that is inexact.
 
     Rounding the result again to a shorter format then rounds the f64 correctly, once (Boldo & Melquiond 2008).
     """

@@ -1,8 +1,8 @@
 """Transposes of tiles: a square block of elements in vector registers, turned by perfect shuffles.
 
-Interleaving row k with row k + n/2, log2(n) times over, turns an n x n block. A tile is covered by such blocks, the
-last ones moved back to end where the tile does; tiles narrower than a block are copied element by element. While a
-block is turned, what lies behind it in the same rows is fetched: 1000 x 1500 of f64 in 640 µs in place of 780.
+Interleaving row k with row k + n/2, log2(n) times over, turns an n x n block. Such blocks cover a tile; the last ones
+are moved back to end where the tile does. Tiles narrower than a block are copied element by element. While a block is
+turned, the next part of its rows is prefetched: 1000 x 1500 of f64 in 640 µs in place of 780.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tracer.ir.loop import Transpose
 SYMBOL: Final = "tracer_transpose"
 BLOCK: Final = {1: 16, 2: 16, 4: 16, 8: 8}  # rows of a block by bytes of an element
 PAST: Final = (4, 8)
-"""Bytes of elements of which the rows of a block are whole lines, and may pass the caches."""
+"""Bytes of elements for which the rows of a block are whole cache lines, and may bypass the caches."""
 
 
 def transpose(f: Frame, s: Transpose) -> None:
@@ -39,7 +39,7 @@ _PARAMETERS: Final = (
 
 
 def past_text(size: int) -> str:
-    """The module of what does the same past the caches, where that is whole lines of memory."""
+    """Return the module that transposes past the caches, where rows are whole lines of memory."""
     n = BLOCK[size]
     given = "ptr %target, i64 %target.stride, ptr %source, i64 %source.stride, i64 %rows, i64 %columns"
     fence = ("declare void @llvm.x86.sse.sfence()", "call void @llvm.x86.sse.sfence()") if is_x86() else ("", "")
@@ -69,12 +69,12 @@ others:
 
 
 def transpose_text(size: int) -> str:
-    """The module of what turns tiles of elements of `size` bytes."""
+    """Return the module that transposes tiles of elements of `size` bytes."""
     return _turning(size, f"void @{SYMBOL}{size}", f"align {size}")
 
 
 def _turning(size: int, name: str, how: str) -> str:
-    """What turns tiles. how: the blocks' rows are stored."""
+    """Return the function that transposes tiles. how: alignment and flags of the stores of blocks' rows."""
     n, element = BLOCK[size], f"i{8 * size}"
     return f"""\
 declare void @llvm.prefetch.p0(ptr, i32, i32, i32)

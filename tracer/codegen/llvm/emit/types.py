@@ -1,4 +1,4 @@
-"""How dtypes, vectors and constants are spelled in LLVM text.
+"""Spelling of dtypes, vectors and constants in LLVM text.
 
 A bool is `i1` in a register and one byte in memory. The short floats (16 bits and fewer) are integers of their width:
 `short_floats` computes with them in f32. Narrow dtypes are the byte that holds them, its high bits clear. Floating
@@ -43,52 +43,52 @@ ELEMENT: Final[dict[DType, str]] = {
 MEMORY: Final[dict[DType, str]] = ELEMENT | {BOOL: "i8", C64: "[2 x float]", C128: "[2 x double]"}
 SHORT_FLOATS: Final = frozenset((F16, BF16, *NARROW_FLOATS))
 SUFFIX: Final = {"float": "f32", "double": "f64"}
-"""What an intrinsic's name says for a floating type; integers stand for themselves."""
+"""Part of an intrinsic's name for a floating type; integers have their own names."""
 
 
 @cache
 def vector(element: str, lanes: int) -> str:
-    """The type of `lanes` elements; no lanes mean a scalar."""
+    """Return the type of `lanes` elements; a scalar for no lanes."""
     return f"<{lanes} x {element}>" if lanes else element
 
 
 @cache
 def suffix(element: str, lanes: int) -> str:
-    """The part of an intrinsic's name that says on which type it works."""
+    """Return the part of an intrinsic's name that says on which type it works."""
     name = SUFFIX.get(element, element)
     return f".v{lanes}{name}" if lanes else f".{name}"
 
 
 @cache
 def iota(element: str, lanes: int) -> str:
-    """The constant vector 0, 1, 2, ..."""
+    """Return the constant vector 0, 1, 2, ..."""
     return "<" + ", ".join(f"{element} {lane}" for lane in range(lanes)) + ">"
 
 
 @cache
 def indices(*lanes: int) -> str:
-    """The mask of a `shufflevector`, with its type."""
+    """Return the mask of a `shufflevector`, with its type."""
     return f"<{len(lanes)} x i32> <" + ", ".join(f"i32 {lane}" for lane in lanes) + ">"
 
 
 @cache
 def leading_mask(count: int, lanes: int) -> str:
-    """The mask of the first `count` lanes."""
+    """Return the mask of the first `count` lanes."""
     return "<" + ", ".join(f"i1 {'true' if lane < count else 'false'}" for lane in range(lanes)) + ">"
 
 
 def leading_lanes(mask: str) -> int | None:
-    """How many lanes such a mask has; None for one in a register."""
+    """Return how many lanes a leading mask has; None for one in a register."""
     return mask.count("true") if mask.startswith("<") else None
 
 
 def splat(element: str, literal: str, lanes: int) -> str:
-    """A constant in every lane."""
+    """Return a constant in every lane."""
     return f"splat ({element} {literal})" if lanes else literal
 
 
 def bits_of_single(bits: int) -> str:
-    """The literal of an f32 given by its bits: LLVM writes it as the double of equal value, NaN payload kept."""
+    """Return the literal of an f32 given by its bits: LLVM writes it as the double of equal value, NaN payload kept."""
     sign, exponent, fraction = bits >> 31, bits >> 23 & 0xFF, bits & 0x7FFFFF
     if exponent == 0xFF:
         return f"0x{sign << 63 | 0x7FF << 52 | fraction << 29:016X}"
@@ -97,17 +97,17 @@ def bits_of_single(bits: int) -> str:
 
 
 def single(value: float) -> str:
-    """The literal of an f32 value."""
+    """Return the literal of an f32 value."""
     return bits_of_single(struct.unpack("<I", struct.pack("<f", value))[0])
 
 
 def real(dtype: DType, value: float) -> str:
-    """The literal of an f32 or f64 value."""
+    """Return the literal of an f32 or f64 value."""
     return single(value) if dtype == F32 else f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
 def literal(constant: Constant) -> str:
-    """A constant as LLVM writes it, without its type; short floats as the integer of their bits.
+    """Return a constant as LLVM writes it, without its type; short floats as the integer of their bits.
 
     >>> import numpy as np
     >>> literal(Constant(np.float32(1.5), F32))
@@ -127,5 +127,5 @@ def literal(constant: Constant) -> str:
 
 
 def zero(dtype: DType) -> str:
-    """The literal of zero bits, in a register."""
+    """Return the literal of zero bits, in a register."""
     return {"i1": "false", "float": "0.0", "double": "0.0"}.get(ELEMENT[dtype], "0")

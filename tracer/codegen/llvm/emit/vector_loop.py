@@ -1,4 +1,4 @@
-"""Vector loops: full rounds of `lanes` iterations, then one masked round for the rest."""
+"""Vector loops: full iterations of `lanes` indices, then a masked one for the remainder."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from tracer.codegen.llvm.emit import sqrt_newton
 from tracer.codegen.llvm.emit.compute import apply
 from tracer.codegen.llvm.emit.divergence import Variation
 from tracer.codegen.llvm.emit.frame import Frame
-from tracer.codegen.llvm.emit.serial_loops import Rounds, first_value, phi, yields
+from tracer.codegen.llvm.emit.serial_loops import CarriedPhis, first_value, phi, yields
 from tracer.codegen.llvm.emit.types import ELEMENT, indices, iota, leading_mask, splat, vector
 from tracer.ir.loop import Carry, Constant, For
 
-_MOST_HELD: Final = 8  # partial results that stay in registers beside those of a masked round
+_MAX_HELD: Final = 8  # partial results that stay in registers beside those of a masked iteration
 
 
 def vector_loop(f: Frame, s: For) -> None:
-    """for index in range(0, stop), `lanes` at a time; carries are reductions, or what a `Prefix` hands on."""
+    """Write a loop for index in range(0, stop), `lanes` at a time; carries are reductions, or a `Prefix`'s."""
     _check(f, s)
     stop = f.operand(s.stop)
     variation = Variation(s)
@@ -24,7 +24,7 @@ def vector_loop(f: Frame, s: For) -> None:
     f.lanes, f.index, f.varying = s.lanes, s.index, variation.varying
     f.w.multiplies_roots = f.w.splits_floats and sqrt_newton.pays(s.body, s.lanes)
     writer = VectorLoop(f, s, variation.index_used)
-    partial = writer.known(int(s.stop.value)) if isinstance(s.stop, Constant) else writer.unknown(stop)
+    partial = writer.constant_count(int(s.stop.value)) if isinstance(s.stop, Constant) else writer.run_time_count(stop)
     f.close_scope()
     f.lanes, f.index, f.varying, f.counters = 0, None, set(), {}
     f.w.multiplies_roots = False
@@ -48,7 +48,8 @@ _REGISTER = 16  # bytes of the shortest vector that all machines have
 def _join(f: Frame, carry: Carry, value: str, lanes: int) -> str:
     """Join partial results by halving, lane i with lane i + n/2, the initial value last; a serial carry is one value.
 
-    Vectors of less than a register stay as long as one, which saves LLVM from making them so; their other lanes repeat.
+    Vectors shorter than a register keep a register's lanes, which saves LLVM from widening them; the other lanes
+    repeat.
     """
     w, dtype, op = f.w, carry.register.dtype, carry.combine
     element, wide = ELEMENT[dtype], lanes
@@ -67,15 +68,15 @@ def _join(f: Frame, carry: Carry, value: str, lanes: int) -> str:
 
 
 class VectorLoop:
-    """The rounds of one vector loop; each method returns the partial results after it."""
+    """Iterations of one vector loop; each method returns the partial results after it."""
 
     def __init__(self, f: Frame, loop: For, index_used: bool) -> None:
         self.f, self.loop, self.index_used = f, loop, index_used
         self.registers = [carry.register for carry in loop.carries]
         self.first = yields(f, [first_value(carry) for carry in loop.carries], self.registers)
 
-    def known(self, stop: int) -> list[str]:
-        """A count known now: rounds that cannot happen are not written."""
+    def constant_count(self, stop: int) -> list[str]:
+        """Write a loop of a constant count, without the iterations that cannot happen."""
         w, lanes = self.f.w, self.loop.lanes
         full = stop & -lanes if stop > 0 else 0
         partial = self.first
@@ -85,14 +86,14 @@ class VectorLoop:
             partial = self._body("0")
         elif full:
             done = w.label("done")
-            partial = self._rounds(str(full), done)
+            partial = self._full_iterations(str(full), done)
             w.open(done)
         if stop > full:
-            partial = self._last_round(str(full), leading_mask(stop - full, lanes), partial)
+            partial = self._masked_iteration(str(full), leading_mask(stop - full, lanes), partial)
         return partial
 
-    def unknown(self, stop: str) -> list[str]:
-        """A count known at run time."""
+    def run_time_count(self, stop: str) -> list[str]:
+        """Write a loop of a count known only at run time."""
         w, lanes = self.f.w, self.loop.lanes
         stop = w.intrinsic("llvm.smax", "i64", 0, stop, "0")
         full = w.let(f"and i64 {stop}, {-lanes}")
@@ -100,7 +101,7 @@ class VectorLoop:
         before = w.block
         w.branch(w.let(f"icmp sgt i64 {full}, 0"), body, rest)
         w.open(body)
-        partial = self._rounds(full, rest)
+        partial = self._full_iterations(full, rest)
         latch = w.block
         w.open(rest)
         partial = self._merge((self.first, before), (partial, latch))
@@ -109,7 +110,7 @@ class VectorLoop:
         count = w.let(f"trunc i64 {w.let(f'sub i64 {stop}, {full}')} to i32")
         word = vector("i32", lanes)
         mask = w.let(f"icmp ult {word} {iota('i32', lanes)}, {w.splat('i32', count, lanes)}")
-        last = self._last_round(full, mask, partial)
+        last = self._masked_iteration(full, mask, partial)
         w.jump(done)
         latch = w.block
         w.open(done)
@@ -121,29 +122,29 @@ class VectorLoop:
             self.f.w.lines.append(phi(self.f, name, register, *((v[i], block) for v, block in incoming)))
         return names
 
-    def _rounds(self, full: str, done: str) -> list[str]:
-        """The full rounds, at least one; goes to `done`, which the caller opens."""
+    def _full_iterations(self, full: str, done: str) -> list[str]:
+        """Write the full iterations, at least one, and go to `done`, which the caller opens."""
         f, w = self.f, self.f.w
         body, before = w.label("lanes"), w.block
-        rounds = Rounds(f, self.loop.carries, self.first)
+        phis = CarriedPhis(f, self.loop.carries, self.first)
         w.jump(body)
         w.open(body)
         index, following = w.name(), w.name()
-        rounds.begin()
+        phis.begin()
         values = self._body(index)
         w.do(f"{following} = add i64 {index}, {self.loop.lanes}")
         w.branch(w.let(f"icmp slt i64 {following}, {full}"), body, done)
-        rounds.end(values, w.block, f"  {index} = phi i64 [ 0, %{before} ], [ {following}, %{w.block} ]")
+        phis.end(values, w.block, f"  {index} = phi i64 [ 0, %{before} ], [ {following}, %{w.block} ]")
         return values
 
-    def _last_round(self, index: str, mask: str, partial: list[str]) -> list[str]:
-        """The round in which only some lanes take part: the others keep their partial results, serial carries aside.
+    def _masked_iteration(self, index: str, mask: str, partial: list[str]) -> list[str]:
+        """Write the masked iteration. Other lanes keep their partial results, serial carries aside.
 
-        Many of these wait in memory, so that the round has the registers for itself.
+        Many partial results wait in memory, so that the iteration has the registers for itself.
         """
         f = self.f
         kinds = [vector(ELEMENT[r.dtype], f.lanes) for r in self.registers]
-        memory = [f.scratch(f"partial{n}", kind) for n, kind in enumerate(kinds)] if len(kinds) > _MOST_HELD else []
+        memory = [f.scratch(f"partial{n}", kind) for n, kind in enumerate(kinds)] if len(kinds) > _MAX_HELD else []
         for where, kind, value in zip(memory, kinds, partial, strict=False):
             f.w.do(f"store {kind} {value}, ptr {where}, align 64")
         for register, value in zip(self.registers, partial, strict=True):

@@ -1,8 +1,8 @@
 """Memory inside a vector loop: contiguous, strided, gathered and scattered access under a mask.
 
-The lanes' addresses are  pointer + lane * stride + offsets  with one pointer for all lanes, a constant stride (the
-coefficient of the loop's index) and offsets that vary freely (None where there are none).
-The masked intrinsics take their alignment as an operand, the form that LLVM 20 has and LLVM 22 still reads.
+The lanes' addresses are pointer + lane * stride + offsets with one pointer for all lanes, a constant stride (the
+coefficient of the loop's index) and offsets that vary freely (None where there are none). The masked intrinsics take
+their alignment as an operand, the form that LLVM 20 has and LLVM 22 still reads.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from tracer.codegen.llvm.emit.types import MEMORY, indices, iota, leading_lanes,
 from tracer.ir.dtypes import BOOL, DType
 from tracer.ir.loop import Address, Buffer, Load, Operand, Store, Update
 
-_WRITTEN_OUT = 16  # lanes that are updated without a loop
-_MOST_ROWS = 8  # that lanes are picked from, rather than gathered
+_WRITTEN_OUT = 16  # most lanes that are updated without a loop
+_MAX_ROWS = 8  # vectors that a strided load shuffles lanes from; a gather beyond
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Where the lanes of a statement read or write, and which of them do (None: all)."""
+    """Addresses of a statement's lanes, and the active lanes (None: all)."""
 
     buffer: Buffer
     pointer: str
@@ -37,7 +37,7 @@ class Access:
 
 
 def access(f: Frame, buffer: Buffer, address: Address, mask: Operand | None) -> Access:
-    """Split an address into what all lanes share, the stride from lane to lane, and what varies freely."""
+    """Split an address into a pointer for all lanes, the stride from lane to lane, and offsets that vary freely."""
     stride, shared, offsets = 0, [], None
     for register, coefficient in address.terms:
         if register is f.index:
@@ -52,7 +52,7 @@ def access(f: Frame, buffer: Buffer, address: Address, mask: Operand | None) -> 
 
 
 def active(f: Frame, mask: Operand | None) -> str | None:
-    """The lanes that take part: those of the last round, and those where `mask` holds."""
+    """Return the mask of active lanes: those of the last iteration for which `mask` holds. None: all."""
     if mask is None:
         return f.mask
     lanes = f.operand(mask, f.lanes)
@@ -77,7 +77,7 @@ def _sum(f: Frame, a: str, b: str) -> str:
 
 
 def load(f: Frame, s: Load) -> None:
-    """A load whose result varies by lane."""
+    """Write a load whose result varies by lane."""
     a = access(f, s.buffer, s.address, s.mask)
     value = _load(f, a, _fill(f, s))
     if s.buffer.dtype == BOOL:
@@ -86,7 +86,7 @@ def load(f: Frame, s: Load) -> None:
 
 
 def _fill(f: Frame, s: Load) -> str:
-    """What masked lanes give, as memory holds it."""
+    """Return the value of masked lanes in its memory form."""
     if s.mask is None:
         return "zeroinitializer"
     fill = fill_value(f, s, f.lanes)
@@ -103,7 +103,7 @@ def _load(f: Frame, a: Access, fill: str) -> str:
         return _load_row(f, a, a.pointer, a.mask, fill)
     if a.offsets is None and a.stride == -1:
         return _load_reversed(f, a, fill)
-    if a.offsets is None and 2 <= a.stride <= max(n // 2, 2) and a.stride <= _MOST_ROWS and n > 1:
+    if a.offsets is None and 2 <= a.stride <= max(n // 2, 2) and a.stride <= _MAX_ROWS and n > 1:
         live = n if a.mask is None else leading_lanes(a.mask)
         if live is not None:
             return _load_strided(f, a) if live == n else _load_strided_part(f, a, live)
@@ -111,7 +111,7 @@ def _load(f: Frame, a: Access, fill: str) -> str:
 
 
 def _load_one(f: Frame, a: Access, fill: str) -> str:
-    """One element for all lanes, not touched where no lane wants it."""
+    """Return one element for all lanes, not read where no lane is active."""
     w, n, element = f.w, f.lanes, MEMORY[a.buffer.dtype]
     pointer = guarded(f, a.pointer, None if a.mask is None else w.any(a.mask, n))
     value = w.splat(element, w.let(f"load {element}, ptr {pointer}, align {a.buffer.dtype.itemsize}"), n)
@@ -131,7 +131,7 @@ def _load_row(f: Frame, a: Access, pointer: str, mask: str | None, fill: str) ->
 
 
 def _load_strided(f: Frame, a: Access) -> str:
-    """One element in every few, picked from rows, of which the last ends at the last lane's element."""
+    """Return elements a stride apart, shuffled out of vectors, the last of which ends at the last lane's element."""
     n, stride, kind = f.lanes, a.stride, vector(MEMORY[a.buffer.dtype], f.lanes)
     last = (n - 1) * stride + 1 - n
     starts = [*range(0, last, n), last]
@@ -146,7 +146,7 @@ def _load_strided(f: Frame, a: Access) -> str:
 
 
 def _load_strided_part(f: Frame, a: Access, live: int) -> str:
-    """The same for the first few lanes, from rows of which the last is cut at the last of their elements."""
+    """Return elements a stride apart for the first `live` lanes, from vectors that end at the last of them."""
     n, stride, kind = f.lanes, a.stride, vector(MEMORY[a.buffer.dtype], f.lanes)
     count = (live - 1) * stride + 1
     value = "zeroinitializer"
@@ -169,19 +169,19 @@ def _load_reversed(f: Frame, a: Access, fill: str) -> str:
 
 
 def reverse(f: Frame, element: str, value: str) -> str:
-    """The lanes from the last to the first."""
+    """Return the lanes from the last to the first."""
     kind = vector(element, f.lanes)
     return f.w.let(f"shufflevector {kind} {value}, {kind} poison, {indices(*reversed(range(f.lanes)))}")
 
 
 def _pointers(f: Frame, a: Access) -> str:
-    """The lanes' pointers."""
+    """Return the lanes' pointers."""
     kind = MEMORY[a.buffer.dtype]
     return f.w.let(f"getelementptr {kind}, ptr {a.pointer}, {vector('i64', f.lanes)} {_offsets(f, a)}")
 
 
 def _offsets(f: Frame, a: Access) -> str:
-    """How many elements the lanes are from the pointer."""
+    """Return the lanes' distances from the pointer, in elements."""
     offsets = a.offsets
     if a.stride or offsets is None:
         steps = _scaled(f, iota("i64", f.lanes), a.stride) if a.stride else "zeroinitializer"
@@ -203,7 +203,7 @@ def _gather(f: Frame, a: Access, fill: str) -> str:
 
 
 def store(f: Frame, s: Store) -> None:
-    """A store in which the address, the value or the mask varies by lane."""
+    """Write a store whose address, value or mask varies by lane."""
     a = access(f, s.buffer, s.address, s.mask)
     if a.uniform and s.value not in f.varying:
         pointer = guarded(f, a.pointer, None if a.mask is None else f.w.any(a.mask, f.lanes))
@@ -213,7 +213,7 @@ def store(f: Frame, s: Store) -> None:
 
 
 def _store(f: Frame, a: Access, value: str, *, past: bool = False) -> None:
-    """Of one lane, an element: LLVM 22 stores four bytes of an i32 that it has narrowed to an i16, if masked so."""
+    """Store the lanes. A single lane is a plain store: LLVM 22 stores four bytes of a masked i32 narrowed to i16."""
     element = MEMORY[a.buffer.dtype]
     if a.buffer.dtype == BOOL:
         value = f.w.let(f"zext {vector('i1', f.lanes)} {value} to {vector('i8', f.lanes)}")
@@ -245,7 +245,7 @@ def _store_row(f: Frame, a: Access, pointer: str, mask: str | None, value: str, 
 
 
 def _scatter(f: Frame, a: Access, value: str) -> None:
-    """Lane by lane where addresses coincide: LLVM orders them from the first lane to the last."""
+    """Store lane by lane where addresses coincide: LLVM orders them from the first lane to the last."""
     n, element, size = f.lanes, MEMORY[a.buffer.dtype], a.buffer.dtype.itemsize
     kind, lanes, pointers = vector(element, n), vector("i1", n), vector("ptr", n)
     name = f"@llvm.masked.scatter{suffix(element, n)}.v{n}p0"
@@ -258,7 +258,7 @@ def _scatter(f: Frame, a: Access, value: str) -> None:
 
 
 def update(f: Frame, s: Update) -> None:
-    """An update of each lane's element; one lane after another where their elements may coincide."""
+    """Update each lane's element; one lane after another where their elements may coincide."""
     a = access(f, s.buffer, s.address, s.mask)
     if a.stride == 0 or a.offsets is not None:
         _update_in_order(f, a, s)
@@ -270,7 +270,7 @@ def update(f: Frame, s: Update) -> None:
 
 
 def _update_in_order(f: Frame, a: Access, s: Update) -> None:
-    """Lane after lane; lanes that are masked off update scratch memory that nobody reads."""
+    """Update lane after lane; masked lanes update scratch memory that is never read."""
     w, n = f.w, f.lanes
     if a.mask is None and 1 < n <= _WRITTEN_OUT and s.buffer.size < 1 << 31:
         _update_at_offsets(f, a, s)
@@ -303,9 +303,9 @@ def _update_lane(f: Frame, s: Update, pointers: str, values: str, lane: int | st
 
 
 def _update_at_offsets(f: Frame, a: Access, s: Update) -> None:
-    """Lane after lane, their offsets of 32 bits taken out of registers in pairs.
+    """Update lane after lane, with offsets of 32 bits taken out of registers in pairs.
 
-    1e6 additions to 1e5 f32 on a Sapphire Rapids: 1.67 ms, 1.90 with pointers, or offsets, in scratch memory.
+    1e6 additions to 1e5 f32 on a Sapphire Rapids take 1.67 ms, and 1.90 with pointers, or offsets, in scratch memory.
     """
     w, n = f.w, f.lanes
     values = spill_as_memory(f, "values", s.buffer.dtype, f.operand(s.value, n))
@@ -320,7 +320,7 @@ def _update_at_offsets(f: Frame, a: Access, s: Update) -> None:
 
 
 def spill(f: Frame, role: str, element: str, value: str) -> str:
-    """The lanes of a vector as an array in scratch memory."""
+    """Return a pointer to the lanes of a vector as an array in scratch memory."""
     kind = vector(element, f.lanes)
     memory = f.scratch(role, f"[{f.lanes} x {element}]")
     f.w.do(f"store {kind} {value}, ptr {memory}, align 64")
@@ -328,7 +328,7 @@ def spill(f: Frame, role: str, element: str, value: str) -> str:
 
 
 def spill_as_memory(f: Frame, role: str, dtype: DType, value: str) -> str:
-    """The lanes as an array of the dtype as memory holds it: bytes for bool."""
+    """Return a pointer to the lanes as an array of the dtype in its memory form: bytes for bool."""
     if dtype == BOOL:
         value = f.w.let(f"zext {vector('i1', f.lanes)} {value} to {vector('i8', f.lanes)}")
     return spill(f, role, MEMORY[dtype], value)

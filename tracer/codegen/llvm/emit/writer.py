@@ -1,4 +1,4 @@
-"""A writer of LLVM text: numbered names, basic blocks, declarations."""
+"""Writer of LLVM text: numbered names, basic blocks, declarations."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from tracer.codegen.llvm.emit.types import suffix, vector
 class Writer:
     """Lines of one function, and the declarations that they need.
 
-    Names count up in order of emission, so that equal functions give equal text.
-    `half_native`: whether the machine converts between `half` and `float` itself.
-    `splits_floats`: whether it has instructions for the exponents and significands of floats (AVX-512).
-    `permutes_singles`: whether it has one that permutes eight f32 (AVX2).
-    `multiplies_roots`: whether square roots of f64 are written as products, for now.
+    Names count up in order of emission, so equal functions give equal text.
+
+    half_native: whether the machine converts between `half` and `float` itself. splits_floats: whether it has
+    instructions for the exponents and significands of floats (AVX-512). permutes_singles: whether it has one that
+    permutes eight f32 (AVX2). multiplies_roots: whether square roots of f64 are currently written as products.
     """
 
     __slots__ = (
@@ -39,7 +39,7 @@ class Writer:
         self.block = "entry"
 
     def alike(self) -> Writer:
-        """One of another function of the same module: it shares the declarations and what the machine can."""
+        """Return a writer for another function of the module, with the same declarations and machine."""
         return Writer(
             self.declarations, half_native=self.half_native, splits_floats=self.splits_floats,
             permutes_singles=self.permutes_singles,
@@ -72,7 +72,7 @@ class Writer:
         self.lines.append(f"  br label %{label}")
 
     def branch(self, condition: str, then: str, otherwise: str, *, unlikely: bool = False) -> None:
-        """Go to `then` where `condition` holds; `unlikely` says that it hardly ever does."""
+        """Go to `then` where `condition` holds. unlikely: it hardly ever does."""
         weights = ", !prof !0" if unlikely else ""
         self.lines.append(f"  br i1 {condition}, label %{then}, label %{otherwise}{weights}")
 
@@ -92,13 +92,13 @@ class Writer:
         return self.let(f"call {spelled} {full}({', '.join(f'{spelled} {v}' for v in values)})")
 
     def any(self, mask: str, lanes: int) -> str:
-        """Whether the mask has a lane set."""
+        """Return whether the mask has a lane set, as an i1."""
         full, spelled = f"@llvm.vector.reduce.or.v{lanes}i1", vector("i1", lanes)
         self.declarations[full] = f"declare i1 {full}({spelled})"
         return self.let(f"call i1 {full}({spelled} {mask})")
 
     def splat(self, element: str, value: str, lanes: int, lines: list[str] | None = None) -> str:
-        """A scalar in every lane; written into `lines` where those are given."""
+        """Return a scalar in every lane, written into `lines` if given."""
         target = self.lines if lines is None else lines
         one, all_, spelled = self.name(), self.name(), vector(element, lanes)
         target.append(f"  {one} = insertelement {spelled} poison, {element} {value}, i64 0")

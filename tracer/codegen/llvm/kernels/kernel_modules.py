@@ -1,8 +1,7 @@
-"""Modules that programs share: each compiled once in a process, when the first program wants what it defines.
+"""Kernel modules that programs share: each is compiled once in a process, when the first program calls it.
 
-Matrix products and transposes of tiles are text of a thousand lines that LLVM takes 30 ms for, a radix sort takes it
-10; programs call them by name. What is scalar throughout and only hands work on is compiled at level 0, in a fifth of
-the time.
+LLVM takes 30 ms for the thousand lines of a matrix product or a transpose, and 10 for a radix sort; programs call them
+by name. Scalar modules that only dispatch are compiled at level 0, in a fifth of the time.
 """
 
 from __future__ import annotations
@@ -51,8 +50,10 @@ from tracer.codegen.llvm.toolchain.target import bits_in_force
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Shared:
-    """One module. opt: LLVM's code generation level. holds: whether the module works; its text is asked anew if not.
-    symbols: what it binds besides other modules and the pool.
+    """One module. names: the functions that it defines. opt: LLVM's code generation level.
+
+    holds: whether the loaded module works; if not, its text is generated again. symbols: addresses that it binds
+    besides other modules and the pool.
     """
 
     names: tuple[str, ...]
@@ -63,7 +64,7 @@ class _Shared:
 
 
 PRODUCT: Final = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 8, ctypes.c_void_p)
-"""A kernel: a, b and out; m, n, k and steps; what transposes tiles."""
+"""Type of a kernel: a, b and out; m, n, k and steps; the function that transposes tiles."""
 
 
 def _holds(loaded: LoadedModule) -> bool:
@@ -85,7 +86,7 @@ def _products(kind: str, kernel: _Shared) -> list[_Shared]:
 
 
 def _rows(kind: str) -> list[_Shared]:
-    """Sorts of rows, by NumPy's functions for the most part, and the same by threads."""
+    """Return the sorts of rows, mostly by NumPy's functions, on one thread and on several."""
     texts = {SORT_ROWS: sort_text, ARGSORT_ROWS: argsort_text, RADIX_ROWS: radix_rows_text}
     alone = [
         _Shared(
@@ -122,25 +123,29 @@ _SKINNY: Final = [
 _BY_NAME: Final = {name: module for module in (*_SHARED, *_SKINNY) for name in module.names}
 _NAMED: Final = re.compile(r"@(tracer_\w+)[,(]")
 _RESULTS: Final = ("void", "i1", "i32", "i64", "float", "double")
-_WAYS: Final = ("ptr ", "} ", *(f"call {result} " for result in _RESULTS))  # to hand a function on, or to call it
+_WAYS: Final = (
+    "ptr ",
+    "} ",
+    *(f"call {result} " for result in _RESULTS),
+)  # passed as a pointer, or called
 
 
 def _wanted_by(text: str) -> list[_Shared]:
-    """The modules that define what a text calls or hands on."""
+    """Return the modules that define the functions that a text calls or passes."""
     named = {m[1] for m in _NAMED.finditer(text) if text.endswith(_WAYS, 0, m.start())}
     return list(dict.fromkeys(_BY_NAME[name] for name in sorted(named) if name in _BY_NAME))
 
 
 class _Modules:
-    """The modules of this process, as far as they are made."""
+    """Modules made so far in this process."""
 
     def __init__(self) -> None:
-        self.made: dict[tuple[_Shared, int], LoadedModule] = {}  # by the width of vectors
+        self.made: dict[tuple[_Shared, int], LoadedModule] = {}  # key: the module and the bits of a vector
         self.common: dict[str, _Shared] = {}  # by the module's text
         self.forked()
 
     def forked(self) -> None:
-        self.lock = threading.RLock()  # one module may want another
+        self.lock = threading.RLock()  # one module may need another
 
     def get(self, shared: _Shared, compile: Compile) -> LoadedModule:
         key = shared, bits_in_force()
@@ -163,7 +168,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def shared_symbols(text: str, compile: Compile = compile_object, *, but: _Shared | None = None) -> dict[str, int]:
-    """What a module's text binds of shared modules and of the pool, which are made when they are first wanted.
+    """Return the addresses that a module's text binds in shared modules and in the pool, and make these if needed.
 
     compile: turns text into object code. but: the module that the text is of.
     """
@@ -176,7 +181,7 @@ def shared_symbols(text: str, compile: Compile = compile_object, *, but: _Shared
 
 
 def common_symbols(modules: Mapping[str, str], compile: Compile = compile_object) -> dict[str, int]:
-    """The addresses of what was taken out of a program's text, by `common.apart`."""
+    """Return the addresses of the functions that `outlined_functions.apart` took out of a program's text."""
     found = {}
     for name, text in modules.items():
         shared = _MODULES.common.setdefault(text, _Shared((name,), partial(str, text)))

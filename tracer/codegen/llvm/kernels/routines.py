@@ -1,23 +1,15 @@
 """Library routines: how each is called from LLVM text, and where its symbols come from.
 
-A routine is one record. Its `definition` is the text of an internal function that adapts loop IR's arguments to the
-library's C interface; `spell` writes the calls of one statement; `symbols` are the external names that it binds,
-each resolved lazily, by name, so that object code can be kept on disk.
+A routine is one record. `texts` are internal functions that adapt loop IR's arguments to the library's C interface;
+`spell` writes the calls of one statement; `symbols` are the external names that it binds, each resolved lazily, by
+name, so that object code can be kept on disk.
 """
 
 from __future__ import annotations
 
-import ctypes
-import os
-import sys
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
-from importlib.machinery import ExtensionFileLoader, PathFinder
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from tracer.codegen.llvm.emit.nontemporal_copy import NAME, stream_definition
 from tracer.codegen.llvm.kernels.gemm.dispatch import (
@@ -34,12 +26,11 @@ from tracer.codegen.llvm.kernels.gemm.kernel_shapes import KINDS as OWN_KINDS
 from tracer.codegen.llvm.kernels.gemm.skinny import COUNTS, FORMS, skinny_kind
 from tracer.codegen.llvm.kernels.kernel_modules import shared_symbols
 from tracer.codegen.llvm.kernels.linalg import lapack
-from tracer.codegen.llvm.kernels.linalg.blocked_cholesky import LEAST as LEAST_BLOCKED
 from tracer.codegen.llvm.kernels.linalg.blocked_cholesky import blocked_text
-from tracer.codegen.llvm.kernels.linalg.blocked_trsm import LEAST as LEAST_SYSTEM
 from tracer.codegen.llvm.kernels.linalg.blocked_trsm import systems_call, systems_text
 from tracer.codegen.llvm.kernels.linalg.lu import lu_definition
 from tracer.codegen.llvm.kernels.linalg.trsv import system_call, system_definition
+from tracer.codegen.llvm.kernels.scipy_symbols import blas_thread_symbols, capsule_address
 from tracer.codegen.llvm.kernels.sort.numpy_sort import (
     ARGSORT_ROWS,
     KINDS,
@@ -48,13 +39,13 @@ from tracer.codegen.llvm.kernels.sort.numpy_sort import (
     rows_declaration,
     shared_rows,
 )
-from tracer.codegen.llvm.kernels.sort.top_k import greatest_definition, split_greatest
+from tracer.codegen.llvm.kernels.sort.top_k import split_top_k, top_k_definition
 from tracer.codegen.llvm.toolchain.object_code import Compile, compile_object
 from tracer.errors import InternalError
-from tracer.ir.loop import Constant, Library, Module, Operand, View
+from tracer.ir import loop
 from tracer.ir.loop.walk import blocks_of
 
-Spell = Callable[["Routine", Sequence[View | Operand], Sequence[str]], list[str]]
+Spell = Callable[["Routine", loop.Library, Sequence[str]], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +63,9 @@ class Routine:
     blas: bool = False
 
 
-def _size(argument: View | Operand, routine: str) -> int:
-    """A dimension: a constant that fits C's int."""
-    if not isinstance(argument, Constant):
+def _size(argument: loop.View | loop.Operand, routine: str) -> int:
+    """Return a dimension: a constant that fits C's int. Raises InternalError for any other."""
+    if not isinstance(argument, loop.Constant):
         raise InternalError(f"llvm: {routine} takes constant dimensions")
     value = int(argument.value)
     if not 0 <= value < 1 << 31:
@@ -85,14 +76,14 @@ def _size(argument: View | Operand, routine: str) -> int:
 # -- matrix products ---------------------------------------------------------------------------------------------
 
 
-def _gemm_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
-    """out[m, n] = op(a)[m, k] @ op(b)[k, n], `batch` times, all row-major.
+def _gemm_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
+    """Write out[m, n] = op(a)[m, k] @ op(b)[k, n], `batch` times, all row-major.
 
-    Arguments: views a, b, out; constants batch, m, n, k, transpose_a, transpose_b (0 or 1; then a is stored [k, m],
-    b is stored [n, k]), stride_a, stride_b (elements of the routine's dtype from one product's operand to the next).
+    Arguments: views a, b, out; constants batch, m, n, k, transpose_a, transpose_b (0 or 1; then a is stored [k, m], b
+    is stored [n, k]), stride_a, stride_b (elements of the routine's dtype from one product's operand to the next).
     """
-    batch, m, n, k = (_size(x, routine.name) for x in given[3:7])
-    return gemm_calls(routine.name.removeprefix("gemm_"), batch, m, n, k, spelled)
+    sizes = [_size(x, routine.name) for x in s.arguments[3:7]]
+    return gemm_calls(routine.name.removeprefix("gemm_"), s.kernel, sizes, spelled)
 
 
 def _gemm(kind: str) -> Routine:
@@ -108,7 +99,7 @@ def _gemm(kind: str) -> Routine:
 
 
 def _short_gemm() -> Routine:
-    """The same with operands of bf16 and a result of f32, by our kernels alone; transpose_a is 0."""
+    """Return the product of operands of bf16 with a result of f32, only by our kernels; transpose_a is 0."""
     declarations = (product_declarations(SHORT_KIND),)
     texts: dict[str, tuple[str, ...]] = {
         f"tracer_product_{way}_{SHORT_KIND}": declarations for way in ("alone", "shared")
@@ -119,29 +110,26 @@ def _short_gemm() -> Routine:
 # -- factorisations ----------------------------------------------------------------------------------------------
 
 
-def _lapack_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
-    """One call for all matrices; the arguments are listed in `lapack`."""
-    batch, *sizes = (_size(x, routine.name) for x in given if not isinstance(x, View))
-    blocked = f"library.blocked.{routine.name}"
-    large = blocked in routine.texts and min(sizes) >= LEAST_BLOCKED
-    name = blocked if large else f"library.alone.{routine.name}"
-    return [f"call void @{name}({', '.join(spelled)})"] if batch else []
+def _lapack_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
+    """Write one call for all matrices; the arguments are listed in `lapack`."""
+    batch, *_ = [_size(x, routine.name) for x in s.arguments if not isinstance(x, loop.View)]
+    return [f"call void @library.{s.kernel.name or 'alone'}.{routine.name}({', '.join(spelled)})"] if batch else []
 
 
-def _systems_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
-    """One call for all systems."""
-    batch, n, others = (_size(x, routine.name) for x in given[2:5])
+def _systems_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
+    """Write one call for all systems."""
+    batch, n, others = (_size(x, routine.name) for x in s.arguments[2:5])
     if not (batch and others):
         return []
-    kind = routine.name.removeprefix("trsm_")
-    if others == 1 and f"library.system_{kind}" in routine.texts:
-        left, lower, form, unit = (_size(x, routine.name) for x in given[5:])
-        turned = bool(form) == bool(left)  # a side on the right is turned
-        a, x = spelled[:2]
-        return [system_call(kind, a, x, batch, n, lower=bool(lower), turned=turned, unit=bool(unit))]
-    if n >= LEAST_SYSTEM and f"library.blocked.{routine.name}" in routine.texts:
-        return [systems_call(kind, spelled, batch, n, others)]
-    return [f"call void @library.alone.{routine.name}({', '.join(spelled)})"]
+    kind, split = routine.name.removeprefix("trsm_"), s.kernel.split
+    if split is None:
+        return [f"call void @library.alone.{routine.name}({', '.join(spelled)})"]
+    if s.kernel.name == "blocked":
+        return [systems_call(kind, spelled, batch, split)]
+    left, lower, form, unit = (_size(x, routine.name) for x in s.arguments[5:])
+    turned = bool(form) == bool(left)  # a system from the right is its transpose from the left
+    a, x = spelled[:2]
+    return [system_call(kind, a, x, (batch, n), (bool(lower), turned, bool(unit)), split.at_once)]
 
 
 def _lapack(routine: str, kind: str) -> Routine:
@@ -157,10 +145,10 @@ def _lapack(routine: str, kind: str) -> Routine:
     return Routine(name, texts, spell, tuple(symbols), blas=True)
 
 
-def _lu_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
-    """One call for all matrices.
+def _lu_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
+    """Write one call for all matrices.
 
-    Arguments: views a, pivots and work, as `row_factors` says, stacks of the first two; constants batch, m, n.
+    Arguments: views a, pivots and work, as in `linalg.lu`, stacks of the first two; constants batch, m, n.
     """
     return [f"call void @library.{routine.name}({', '.join(spelled)})"]
 
@@ -172,26 +160,20 @@ def _lu(kind: str) -> Routine:
 # -- sorting -----------------------------------------------------------------------------------------------------
 
 
-_SHARED_ELEMENTS: Final = 1 << 14
-"""Rows of so many elements in all are shared by threads: some 50 µs."""
-
-
 _ROWS: Final = {"sort": SORT_ROWS, "argsort": ARGSORT_ROWS, "radix": RADIX_ROWS}
 
 
-def _sort_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
-    """target = each row of source sorted, or the positions (i64) of its elements in order, equal ones as they come.
+def _sort_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
+    """Write target = each row of source sorted, or the stable order of its elements as positions (i64).
 
     Arguments: views source and target, which do not overlap, and for a radix sort one more, as large as the target;
     constants rows, n.
     """
-    rows, n = (int(x.value) for x in given if isinstance(x, Constant))
-    if not (rows and n):
+    if not all(int(x.value) for x in s.arguments if isinstance(x, loop.Constant)):
         return []
     what, _, kind = routine.name.partition("_")
-    if rows > 1 and rows * n >= _SHARED_ELEMENTS:
-        grain = max(_SHARED_ELEMENTS // (2 * n), 1)
-        return [f"call void @{shared_rows(_ROWS[what])}{kind}({', '.join(spelled)}, i64 {grain})"]
+    if s.kernel.split is not None:
+        return [f"call void @{shared_rows(_ROWS[what])}{kind}({', '.join(spelled)}, i64 {s.kernel.split.at_once})"]
     return [f"call void @{_ROWS[what]}{kind}({', '.join(spelled)})"]
 
 
@@ -204,28 +186,26 @@ def _sorting(what: str, kind: str) -> Routine:
     return Routine(f"{what}_{kind}", texts, _sort_spell, ())
 
 
-def _greatest_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
-    """values, places = the k greatest of each row of source, the greatest first, and where they are (i32).
+def _top_k_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
+    """Write values, places = the k largest elements of each row of source in descending order, and their indices (i32).
 
     Arguments: views source, values, places; constants rows, n and k, 1 <= k <= n.
     """
-    rows, n, _ = (int(x.value) for x in given if isinstance(x, Constant))
-    if rows > 1 and rows * n >= _SHARED_ELEMENTS:
-        grain = max(_SHARED_ELEMENTS // n, 1)
-        return [f"call void @library.split.{routine.name}({', '.join(spelled)}, i64 {grain})"]
+    if s.kernel.split is not None:
+        return [f"call void @library.split.{routine.name}({', '.join(spelled)}, i64 {s.kernel.split.at_once})"]
     return [f"call void @library.{routine.name}({', '.join(spelled)})"]
 
 
-def _greatest(kind: str) -> Routine:
-    text, name = greatest_definition(kind), f"greatest_{kind}"
+def _top_k(kind: str) -> Routine:
+    text, name = top_k_definition(kind), f"greatest_{kind}"
     texts: dict[str, tuple[str, ...]] = {
-        f"library.{name}": (text,), f"library.split.{name}": (text, split_greatest(kind)),
+        f"library.{name}": (text,), f"library.split.{name}": (text, split_top_k(kind)),
     }  # fmt: skip
-    return Routine(name, texts, _greatest_spell, ())
+    return Routine(name, texts, _top_k_spell, ())
 
 
-def _stream_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
-    """to[: count] = from[: count]: views to and from, the count, and the bytes of an element."""
+def _stream_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
+    """Write to[: count] = from[: count]: views to and from, the count, and the bytes of an element."""
     return [f"call void @{NAME}({', '.join(spelled)})"]
 
 
@@ -238,92 +218,30 @@ LIBRARY: Final[dict[str, Routine]] = {
         *(_lapack("getrf", kind) for kind in BLAS_KINDS if kind not in OWN_KINDS),
         *map(_lu, OWN_KINDS),
         *(_sorting(what, kind) for kind in KINDS for what in _ROWS),
-        *map(_greatest, KINDS),
+        *map(_top_k, KINDS),
         Routine("stream", {NAME: (stream_definition(),)}, _stream_spell, ()),
     )
 }  # fmt: skip
 
 
-def library_names(module: Module) -> list[str]:
-    """The routines that a module calls, in order of their names."""
+def library_names(module: loop.Module) -> list[str]:
+    """Return the routines that a module calls, in order of their names."""
     names, blocks = set(), [function.body for function in module.functions]
     while blocks:
         for statement in blocks.pop().statements:
-            if isinstance(statement, Library):
+            if isinstance(statement, loop.Library):
                 names.add(statement.name)
             blocks.extend(blocks_of(statement))
     return sorted(names)
 
 
-def capsule_address(module: str, name: str) -> int:
-    """The address of a C function that a Cython module exports."""
-    capsule = _exporting(module).__pyx_capi__[name]
-    get_name = ctypes.pythonapi.PyCapsule_GetName
-    get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return int(get_pointer(capsule, get_name(capsule)))
-
-
-@cache
-def _exporting(name: str) -> Any:
-    """A Cython module. Where its package is not imported yet the module is, alone: the whole takes SciPy five times as
-    long, and whoever imports it later gets the same module."""
-    package, _, last = name.rpartition(".")
-    root = None if package in sys.modules else find_spec(name.partition(".")[0])
-    if root is None or not root.submodule_search_locations:
-        return import_module(name)
-    folder = Path(root.submodule_search_locations[0], *package.split(".")[1:])
-    found = PathFinder.find_spec(last, [str(folder)])
-    spec = spec_from_file_location(name, found.origin) if found is not None else None
-    if spec is None or not isinstance(spec.loader, ExtensionFileLoader):
-        return import_module(name)
-    try:
-        module = module_from_spec(spec)
-        spec.loader.exec_module(module)
-    except ImportError:
-        return import_module(name)
-    sys.modules.pop(name, None)  # it is no attribute of its package yet
-    return module
-
-
-_threads = ctypes.c_int32(1)  # how many BLAS uses for large products; compiled code reads it
-_ignore = ctypes.CFUNCTYPE(None, ctypes.c_int32)(lambda count: None)
-
-
-@cache
-def blas_thread_symbols() -> dict[str, int]:
-    """How compiled code sets the number of BLAS threads; where SciPy's BLAS has no such switch, it stays as it is."""
-    setter = _ignore
-    library = _scipy_openblas()
-    if library is not None:
-        _threads.value = int(library.scipy_openblas_get_num_threads())
-        setter = library.scipy_openblas_set_num_threads
-    address = ctypes.cast(setter, ctypes.c_void_p).value
-    assert address is not None
-    return {"tracer_blas_threads": ctypes.addressof(_threads), "tracer_blas_set_threads": address}
-
-
-def _scipy_openblas() -> Any:
-    """The OpenBLAS that SciPy's wheels carry, where it is loaded."""
-    folder = Path(import_module("scipy").__file__ or "").resolve().parent.parent / "scipy.libs"
-    for path in sorted(folder.glob("libscipy_openblas*")):
-        try:
-            library = ctypes.CDLL(str(path), mode=getattr(os, "RTLD_NOLOAD", 0) | ctypes.RTLD_LOCAL)
-        except OSError:
-            continue
-        if hasattr(library, "scipy_openblas_set_num_threads"):
-            return library
-    return None
-
-
 def called(call: str) -> str:
-    """The name of the function that a call's text calls."""
+    """Return the name of the function in the text of a call."""
     return call[call.index("@") + 1 : call.index("(")]
 
 
 def library_texts(helpers: Container[str]) -> list[str]:
-    """The definitions that calls of the functions among `helpers` need, each once."""
+    """Return the definitions that calls of the functions among `helpers` need, each once."""
     functions = [texts for routine in LIBRARY.values() for name, texts in routine.texts.items() if name in helpers]
     return list(dict.fromkeys(text for texts in functions for text in texts))
 
@@ -334,7 +252,7 @@ def calls_scipy(names: Iterable[str], text: str) -> bool:
 
 
 def library_symbols(names: Iterable[str], text: str | None = None) -> dict[str, int]:
-    """The addresses that the named routines bind, or those of them that a module's text names.
+    """Return the addresses that the named routines bind, or only the ones in a module's text.
 
     SciPy is imported only when there are any.
 
@@ -352,8 +270,8 @@ def library_symbols(names: Iterable[str], text: str | None = None) -> dict[str, 
 
 
 def outside_symbols(text: str, names: Iterable[str], compile: Compile = compile_object) -> dict[str, int]:
-    """All that a module's text binds: of the named routines, of our kernels, and of the pool of threads.
+    """Return every address that a module's text binds: of the named routines, our kernels, and the thread pool.
 
-    What is ours is made when it is first wanted, by `compile`, which turns text into object code.
+    Our kernels are made on first use by `compile`, which turns text into object code.
     """
     return {**library_symbols(names, text), **shared_symbols(text, compile)}

@@ -1,7 +1,7 @@
-"""A compiled module that can be called with NumPy arrays through ctypes.
+"""Compiled modules that are called with NumPy arrays through ctypes.
 
-The path for tests, and the fallback where the compiled entry for CPython is not to be had. Every call owns its
-context, arena and stacks, so an executable may run on several threads at once.
+Tests use it, and calls where the compiled entry for CPython is not available. Every call owns its context, arena and
+stacks, so an executable may run on several threads at once.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tracer.codegen.llvm.toolchain.abi import Context, Status
+from tracer.codegen.llvm.toolchain.abi import Context, Stack, Status
 from tracer.codegen.llvm.toolchain.object_code import LoadedModule
 from tracer.errors import InternalError
 from tracer.ir.loop import Buffer, Module
@@ -25,14 +25,8 @@ _MAIN = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 
 
-class Stack(ctypes.Structure):
-    """A growable stack: `used` and `capacity` in bytes."""
-
-    _fields_ = (("data", ctypes.c_void_p), ("used", ctypes.c_int64), ("capacity", ctypes.c_int64))
-
-
 class Executable:
-    """`tracer_main` of a loaded module, and what a call of it needs."""
+    """`tracer_main` of a loaded module, with the sizes that a call of it needs."""
 
     def __init__(self, module: Module, loaded: LoadedModule) -> None:
         entry = next(function for function in module.functions if function.name == module.entry)
@@ -51,8 +45,8 @@ class Executable:
     ) -> tuple[Status, Context]:
         """Call with one C-contiguous array for each parameter; results are written into the arrays of the outputs.
 
-        stop: a word that another thread may set to end the call. The context's pointers are no longer valid in
-        what is returned. An exception of `callback` propagates. Raises InternalError for arrays that do not fit.
+        stop: a word that another thread may set to end the call. The context's pointers are no longer valid when it is
+        returned. An exception of `callback` propagates. Raises InternalError for arrays that do not fit.
         """
         self._check(arrays)
         errors: list[BaseException] = []
@@ -80,7 +74,7 @@ class Executable:
     def _context(
         self, stop: ctypes.c_int32, callback: CallbackTable | None, errors: list[BaseException]
     ) -> tuple[Context, tuple[ctypes.Array[Stack], Any, Any, Any]]:
-        """A fresh context, and what must live as long as it."""
+        """Return a fresh context, and the objects that must live as long as it."""
         stacks = (Stack * self.stacks)()
         memory = np.empty(self.arena + 64, np.uint8) if self.arena else None
         entry = _CALLBACK(_catching(callback, errors))
@@ -94,7 +88,7 @@ class Executable:
 
 
 def _catching(callback: CallbackTable | None, errors: list[BaseException]) -> Callable[[Any, int, Any, Any], int]:
-    """A C callback that keeps the first exception for `run` to raise: ctypes itself would only print it."""
+    """Return a C callback that keeps the first exception for `run` to raise: ctypes itself would only print it."""
 
     def call(_: Any, slot: int, inputs: int, outputs: int) -> int:
         try:

@@ -1,6 +1,6 @@
 """LLVM text to object code, and object code to addresses: code generation and the linker.
 
-Object code binds everything outside itself by symbol name, so it may be written to disk and loaded by another process.
+Object code binds every outside symbol by name, so it may be written to disk and loaded by another process.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _C_FUNCTIONS = ("memcpy", "memmove", "memset", "realloc")
 _MATH_FUNCTIONS = (
     "fma", "fmod", "floor", "ceil", "trunc", "rint", "roundeven", "nearbyint",
 )  # fmt: skip
-"""What LLVM may call where the machine lacks an instruction; in f64, and in f32 with an `f` behind."""
+"""C functions that LLVM calls where the machine lacks an instruction: for f64, and for f32 with an `f` appended."""
 
 
 class Compile(Protocol):
-    """What turns text into object code. opt: LLVM's code generation level."""
+    """Function from text to object code. opt: LLVM's code generation level."""
 
     def __call__(self, text: str, *, opt: int = 2) -> bytes: ...
 
@@ -43,7 +43,7 @@ def _parse(text: str, machine: Any) -> Any:
 
 
 def compile_object(text: str, *, vector_bits: int | None = None, opt: int = 2) -> bytes:
-    """Verified text as object code: code generation only, no pass pipeline.
+    """Compile verified text to object code: code generation only, no pass pipeline.
 
     opt: LLVM's code generation level, 0 to 3; 0 is for text without vectors: LLVM 22 aborts on masked 512-bit code.
     Raises InternalError where the text is not valid.
@@ -53,7 +53,7 @@ def compile_object(text: str, *, vector_bits: int | None = None, opt: int = 2) -
 
 
 def assembly(text: str, *, vector_bits: int | None = None, opt: int = 2) -> str:
-    """The text as the machine's assembly language."""
+    """Return the text as the machine's assembly language."""
     machine = target_machine(vector_bits, _level(opt))
     return str(machine.emit_assembly(_parse(text, machine)))
 
@@ -66,13 +66,13 @@ def _level(opt: int) -> int:
 
 @cache
 def _c_symbols() -> tuple[tuple[str, int], ...]:
-    """Addresses of the C functions that compiled code may call."""
+    """Return the addresses of the C functions that compiled code may call."""
     names = [*_C_FUNCTIONS, *(name + letter for name in _MATH_FUNCTIONS for letter in ("", "f"))]
     return tuple(process_symbols(names).items())  # Python itself is linked to the mathematics library
 
 
 def process_symbols(names: Iterable[str]) -> dict[str, int]:
-    """The addresses of C functions that are linked into this process, those that there are."""
+    """Return the addresses of C functions that are linked into this process, without missing ones."""
     process = ctypes.CDLL(None)
     return {name: address for name in names if (address := _address(process, name))}
 
@@ -85,7 +85,7 @@ def _address(library: ctypes.CDLL, name: str) -> int:
 
 
 class _Linker:
-    """One LLJIT for the process; libraries in it are numbered, and go away with the module that holds them."""
+    """One LLJIT for the process; libraries in it are numbered, and unloaded with the module that holds them."""
 
     def __init__(self) -> None:
         self.reset()
@@ -124,7 +124,7 @@ class LoadedModule:
         self._trackers = {export: tracker}
 
     def address(self, name: str = MAIN_SYMBOL) -> int:
-        """Where the exported function is. Raises InternalError where there is none of that name."""
+        """Return the address of an exported function. Raises InternalError if there is none of that name."""
         if name not in self._trackers:
             try:
                 self._trackers[name] = self._jit.lookup(self._name, name)
@@ -134,7 +134,7 @@ class LoadedModule:
 
 
 def load_object(obj: bytes, symbols: Mapping[str, int], export: str = MAIN_SYMBOL) -> LoadedModule:
-    """Link object code. `symbols` are the addresses of what it binds besides the C library.
+    """Link object code. symbols: the addresses that it binds besides the C library.
 
     export: a function that it defines. Raises InternalError where a symbol is missing.
     """

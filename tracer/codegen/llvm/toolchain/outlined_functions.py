@@ -4,8 +4,8 @@
     define void @tracer_rare_3f(ptr %in0, ...) noinline #0 { ... }
     ; end
 
-A program's text is whole, and can be compiled as it is. `apart` takes such functions out, each as a module of its own,
-which depends on nothing else and is named by what it says.
+A program's text is complete, and can be compiled by itself. `apart` takes such functions out, each as a module of its
+own, which is named by its text.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ WEIGHTS: Final = '!0 = !{!"branch_weights", i32 1, i32 2000}'
 
 
 def definition(prefix: str, result: str, parameters: str, lines: list[str]) -> tuple[str, str]:
-    """A function's name, which what it says decides, and its text. parameters, lines: as they stand in the text."""
+    """Return a function's name, which its text decides, and its text. parameters, lines: as in the text."""
     body = "\n".join([f"({parameters}){_QUALITIES[:-1]}", "entry:", *lines, "}", ""])
     name = prefix + hashlib.blake2b(f"{result}{body}".encode(), digest_size=8).hexdigest()
     return name, f"define {result} @{name}{body}"
 
 
 def marked(name: str, text: str) -> str:
-    """A definition as it stands in a program's text."""
+    """Return a definition as it stands in a program's text."""
     return f"{_BEGIN}{name}\n{text}{_END}"
 
 
 def apart(text: str) -> tuple[str, dict[str, str]]:
-    """A program's text without the functions that programs have in common, and a module for each of them, by name."""
+    """Return a program's text without its outlined functions, and a module for each of them, by name."""
     if _BEGIN not in text:
         return text, {}
     header = [line for line in text.splitlines() if line.startswith(("declare ", "@"))]

@@ -1,7 +1,7 @@
-"""The machine that code is generated for: its features as LLVM lists them, and target machines made of those.
+"""The machine that code is generated for: its features as LLVM lists them, and LLVM's target machines.
 
-The host's name only tunes the choice of instructions: LLVM may know a machine by the name of an older one, so
-what it can do is read from the feature list, every entry of which is given explicitly.
+The host's name only tunes the choice of instructions: LLVM may know a machine by the name of an older one, so features
+are read from the feature list, every entry of which is given explicitly.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 _WIDEST: Final = 512  # bits of a vector
 
-# what an x86 machine without 256-bit vectors lacks, directly or because it builds on AVX
+# features that an x86 machine without 256-bit vectors lacks, AVX itself or extensions of it
 _NEEDS_AVX = (
     "avx", "avx2", "fma", "fma4", "xop", "f16c", "vaes", "vpclmulqdq", "sha512", "sm3", "sm4",
     "avxvnni", "avxifma", "avxneconvert", "avxvnniint8", "avxvnniint16",
@@ -31,7 +31,7 @@ _NEEDS_512 = ("avx512", "avx10", "amx-avx512")
 
 @once
 def llvm() -> Any:  # llvmlite has no type information
-    """llvmlite's binding, ready to generate code for this machine; imported at first use, since it is large."""
+    """Return llvmlite's binding, ready to generate code for this machine; imported at first use, since it is large."""
     binding = import_module("llvmlite.binding")
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
@@ -40,7 +40,9 @@ def llvm() -> Any:  # llvmlite has no type information
 
 
 def _hold_at_forks(lock: Any) -> None:
-    """A process forks when no thread is within LLVM: the child would wait for it forever. lock: of llvmlite's calls."""
+    """Let the process fork only when no thread is within LLVM: the child would wait for it forever. lock: of llvmlite's
+    calls.
+    """
 
     def leave() -> None:
         lock.__exit__(None, None, None)
@@ -50,7 +52,7 @@ def _hold_at_forks(lock: Any) -> None:
 
 
 def bits_in_force(vector_bits: int | None = None) -> int:
-    """How wide vectors may be: as given, or as `config.vector_bits` says; 512 where neither bounds them."""
+    """Return the maximum width of vectors: as given, or as `config.vector_bits` says, else 512."""
     bits = vector_bits or config.vector_bits or _WIDEST
     if bits not in (128, 256, _WIDEST):
         raise InternalError(f"llvm: vectors of {bits} bits")
@@ -58,7 +60,7 @@ def bits_in_force(vector_bits: int | None = None) -> int:
 
 
 def _by_width(find: Callable[[int], T]) -> Callable[..., T]:
-    """What depends on `bits_in_force`, found once for each."""
+    """Cache a property of the machine for each value of `bits_in_force`."""
     kept = cache(find)
 
     @wraps(find)
@@ -70,7 +72,7 @@ def _by_width(find: Callable[[int], T]) -> Callable[..., T]:
 
 @_by_width
 def features(vector_bits: int) -> tuple[tuple[str, bool], ...]:
-    """LLVM's features of this machine, or of one like it whose vectors are at most `vector_bits` wide."""
+    """Return LLVM's features of this machine, or of one like it whose vectors are at most `vector_bits` wide."""
     host = dict(llvm().get_host_cpu_features())
     for name in host:
         if vector_bits < 512 and name.startswith(_NEEDS_512):
@@ -91,13 +93,13 @@ def is_x86() -> bool:
 
 @_by_width
 def converts_half(vector_bits: int) -> bool:
-    """Whether `half` and `float` convert in one instruction; LLVM would call a run-time library else."""
+    """Whether `half` and `float` convert in one instruction; otherwise LLVM would call a run-time library."""
     return _has("f16c", vector_bits) if is_x86() else str(llvm().get_process_triple()).startswith("aarch64")
 
 
 @_by_width
 def fuses_products(vector_bits: int) -> bool:
-    """Whether a product that is added to is an instruction, rounded once; LLVM would call C's library else."""
+    """Whether a fused multiply-add is an instruction; otherwise LLVM would call C's library."""
     return _has("fma", vector_bits) if is_x86() else str(llvm().get_process_triple()).startswith("aarch64")
 
 
@@ -109,13 +111,13 @@ def splits_floats(vector_bits: int) -> bool:
 
 @_by_width
 def permutes_singles(vector_bits: int) -> bool:
-    """Whether the f32 of a register of 256 bits are permuted by an instruction."""
+    """Whether one instruction permutes the f32 of a register of 256 bits."""
     return is_x86() and _has("avx2", vector_bits)
 
 
 @_by_width
 def preferred_bits(vector_bits: int) -> int:
-    """The width of vector registers to prefer."""
+    """Return the width of vector registers to prefer."""
     if not is_x86():
         return 128
     return 512 if _has("avx512vl", vector_bits) else 256 if _has("avx2", vector_bits) else 128
@@ -123,14 +125,14 @@ def preferred_bits(vector_bits: int) -> int:
 
 @_by_width
 def machine_key(vector_bits: int) -> str:
-    """What compiled code depends on besides its text: part of the key of caches of object code."""
+    """Return the machine's part of the key of caches of object code."""
     version = ".".join(map(str, llvm().llvm_version_info))
     listed = ",".join(name for name, present in features(vector_bits) if present)
     return f"llvm {version}; {llvm().get_process_triple()}; {llvm().get_host_cpu_name()}; {listed}"
 
 
 class _Machines(threading.local):
-    """A thread's target machines: LLVM's are not made for use by several threads at once."""
+    """LLVM's target machines of a thread: they are not safe to use from several threads at once."""
 
     def __init__(self) -> None:
         self.made: dict[tuple[int, int], Any] = {}
@@ -140,12 +142,12 @@ _MACHINES = _Machines()
 
 
 def target_machine(vector_bits: int | None = None, opt: int = 2) -> Any:
-    """LLVM's code generator, one for each thread: position-independent code, so that it can be loaded anywhere."""
+    """Return this thread's code generator of LLVM: position-independent code, which can be loaded anywhere."""
     made, key = _MACHINES.made, (bits_in_force(vector_bits), opt)
     if key not in made:
         flags = ",".join(f"{'+' if present else '-'}{name}" for name, present in features(key[0]))
         if is_x86():
-            flags += ",-prefer-256-bit"  # some machines' tuning; `prefer-vector-width` says what we want
+            flags += ",-prefer-256-bit"  # some machines' tuning, which overrides `prefer-vector-width`
         target = llvm().Target.from_triple(llvm().get_process_triple())
         made[key] = target.create_target_machine(
             cpu=llvm().get_host_cpu_name(), features=flags, opt=opt, reloc="pic", codemodel="small", jit=True

@@ -1,6 +1,6 @@
-"""AMX: whether products of bf16 are made in its tiles (`tile_products`) in this process.
+"""AMX: whether this process multiplies matrices of bf16 in its tiles (see `bf16_amx`).
 
-They are where CPUID has them, Linux grants them, and a product of whole numbers has come out right.
+It does if CPUID has them, Linux grants them, and a product of integers came out right.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from tracer.codegen.llvm.toolchain.target import features
 
 _REQUEST_PERMISSION: Final = 0x1023  # ARCH_REQ_XCOMP_PERM of Linux's arch_prctl
 _ARCH_PRCTL: Final = 158
-_TILE_DATA: Final = 18  # the number of the tiles' part of the processor's state
+_TILE_DATA: Final = 18  # number of the tiles' component of the processor's state
 
 _WRONG: Final[list[str]] = []
-"""What speaks against this machine's tiles."""
+"""Reasons not to use this machine's tiles, found at run time."""
 
 
 def has_tiles() -> bool:
@@ -31,7 +31,9 @@ def has_tiles() -> bool:
 
 @cache
 def permitted() -> bool:
-    """Whether the system lets this process use tiles: Linux wants to be asked, once. Children of a fork may, too."""
+    """Whether the system lets this process use tiles. Linux must be asked once; children of a fork inherit the
+    permission.
+    """
     if sys.platform != "linux":
         return False
     syscall = ctypes.CDLL(None).syscall
@@ -40,12 +42,12 @@ def permitted() -> bool:
 
 
 def in_use() -> bool:
-    """Whether products are made in tiles."""
+    """Whether this process multiplies in tiles."""
     return not _WRONG and has_tiles() and permitted()
 
 
 def tried_out(product: Callable[..., None]) -> bool:
-    """Whether the product that `in_use` has asked for is right; tiles are in use no more where theirs is not."""
+    """Whether the product that `in_use` chose is right. Tiles are no longer in use if theirs is not."""
     if in_use() and not agrees(product):
         _WRONG.append("a product of whole numbers")
         return False
@@ -53,9 +55,9 @@ def tried_out(product: Callable[..., None]) -> bool:
 
 
 def agrees(product: Callable[..., None]) -> bool:
-    """Whether a product of bf16 is NumPy's, of whole numbers, whose sums have no order.
+    """Whether a product of bf16 equals NumPy's, for integers, whose sums are exact in any order.
 
-    m, n and k leave a rest in every direction.
+    m, n and k leave a remainder in every direction.
     """
     m, n, k = 50, 90, 1090
     rng = np.random.default_rng(0)

@@ -2,14 +2,14 @@
 
     void tracer_product_bf16(ptr a, ptr b, ptr out, i64 m, i64 n, i64 k,
                              i64 a_row, i64 a_column, i64 b_row, i64 b_column, i64 out_row, ptr turn)
-    out = a @ b, out in f32; steps in elements. One step of b is 1; a_column is 1; k is even where b_row is 1. turn: as
-    in `matrix_kernels`, for elements as large as pairs.
+    out = a @ b, out in f32; steps in elements. One step of b is 1; a_column is 1; k is even where b_row is 1.
+    turn: as in `microkernel`, for elements as large as pairs.
 
-As `matrix_kernels`, but what is copied of b are pairs of rows, element by element next to each other (Intel calls the
-layout VNNI), `DEPTH` deep; pairs of a are read where they are. AVX512-BF16's dot products of pairs take subnormal
-numbers for zeros. One thread of a Zen 5 at 256 and 512 squared: 372 and 392 GF/s, where f32 has 204 and 193. Machines
-with tiles use those (`tile_products`); machines with neither convert their matrices: two fused multiplications of both
-halves of each pair took three times as long.
+As `microkernel`, but pairs of b's rows are interleaved when they are copied (Intel calls the layout VNNI), `DEPTH`
+deep; pairs of a are read in place. AVX512-BF16's dot products of pairs flush subnormals to zero. One thread of a Zen 5
+at 256 and 512 squared: 372 and 392 GF/s, where f32 has 204 and 193. Machines with tiles use them (`bf16_amx`); machines
+with neither convert their matrices, since two fused multiplications of both halves of each pair took three times as
+long.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _PAIRS: Final = "<32 x bfloat>"
 
 
 def short_products_text() -> str:
-    """The module of this machine, which has products of pairs, in tiles or without."""
+    """Return the module of this machine, which has products of pairs, in tiles or without."""
     return tile_products_text() if in_use() else dots_text()
 
 
 def dots_text() -> str:
-    """The module of a machine with products of pairs."""
+    """Return the module of a machine with products of pairs."""
     s = Shape("f32", None, 512)
     panels = "\n".join(_panel(s, vectors) for vectors in range(1, s.vectors + 1))
     return f"""\
@@ -55,7 +55,7 @@ def has_dots() -> bool:
 
 
 def _product(s: Shape) -> str:
-    """The loops over depths and panels."""
+    """Return the loops over depths and panels."""
     given = "ptr %a.at, ptr %packed, ptr %out.at, i64 %m, i64 %depth, i64 %a_row, i64 %out_row, i64 %rest, i1 %is.first"
     calls = "\n".join(
         f"pairs{v}:\n  call void @pairs{v}({given})\n  br label %panel.end" for v in range(1, s.vectors + 1)
@@ -91,6 +91,31 @@ panel.loop:
 turned:
   call void %turn(ptr %packed, i64 %stride, ptr %b.at, i64 %pair.step, i64 %pairs, i64 %columns)
   br label %multiply
+{_pairs_copied(s)}
+multiply:
+  switch i64 %vectors, label %pairs{s.vectors} [ {cases} ]
+{calls}
+panel.end:
+  %j.next = add i64 %j, %columns
+  %j.more = icmp slt i64 %j.next, %n
+  br i1 %j.more, label %panel.loop, label %depth.end
+depth.end:
+  %p.next = add i64 %p, {DEPTH}
+  %p.more = icmp slt i64 %p.next, %k
+  br i1 %p.more, label %depth.loop, label %done
+done:
+  ret void
+}}"""
+
+
+def _interleaved(lanes: int) -> str:
+    numbers = ", ".join(f"i32 {x}" for lane in range(lanes) for x in (lane, lanes + lane))
+    return f"<{2 * lanes} x i32> <{numbers}>"
+
+
+def _pairs_copied(s: Shape) -> str:
+    """Copy a panel of b in interleaved pairs of rows, zeros for a row beyond the depth."""
+    return f"""\
 copy:
   %q = phi i64 [ 0, %panel.loop ], [ %q.next, %copy.row.end ]
   %row.number = shl i64 %q, 1
@@ -137,35 +162,16 @@ copy.one:
 copy.row.end:
   %q.next = add i64 %q, 1
   %q.more = icmp slt i64 %q.next, %steps
-  br i1 %q.more, label %copy, label %multiply
-multiply:
-  switch i64 %vectors, label %pairs{s.vectors} [ {cases} ]
-{calls}
-panel.end:
-  %j.next = add i64 %j, %columns
-  %j.more = icmp slt i64 %j.next, %n
-  br i1 %j.more, label %panel.loop, label %depth.end
-depth.end:
-  %p.next = add i64 %p, {DEPTH}
-  %p.more = icmp slt i64 %p.next, %k
-  br i1 %p.more, label %depth.loop, label %done
-done:
-  ret void
-}}"""
-
-
-def _interleaved(lanes: int) -> str:
-    numbers = ", ".join(f"i32 {x}" for lane in range(lanes) for x in (lane, lanes + lane))
-    return f"<{2 * lanes} x i32> <{numbers}>"
+  br i1 %q.more, label %copy, label %multiply"""
 
 
 def _panel(s: Shape, vectors: int) -> str:
-    """All rows of the result in one panel of columns, `vectors` wide, its last vector holding `rest` elements."""
+    """Return the function for all rows of a panel of columns, `vectors` wide; its last vector holds `rest` elements."""
     rows, lines = range(s.rows), []
     for r in rows:
         lines += [
             f"  %row{r} = add i64 %i, {r}",
-            f"  %kept{r} = call i64 @llvm.smin.i64(i64 %row{r}, i64 %last)",  # rows beyond the last are the last again
+            f"  %kept{r} = call i64 @llvm.smin.i64(i64 %row{r}, i64 %last)",  # rows beyond the last repeat it
             f"  %a.skip{r} = mul i64 %kept{r}, %a_row",
             f"  %a{r} = getelementptr i16, ptr %a, i64 %a.skip{r}",
         ]
@@ -221,7 +227,7 @@ done:
 
 
 def _products(s: Shape, vectors: int, old: str, new: str, b: str, pair: str, read: str) -> list[str]:
-    """The lines that add one pair of products to every sum; the pair's second is missing where i16 is read of a."""
+    """Return the lines that add one pair of products to every sum. A pair of a that is read as i16 lacks its second."""
     word, lines = f"<{s.lanes} x i32>", []
     for v in range(vectors):
         lines += [

@@ -1,10 +1,7 @@
-"""Matrix products by kernels of our own or by BLAS: one call on the caller's thread, or panels, which threads share.
+"""Matrix products by our own kernels or by BLAS: one call on the caller's thread, or panels that threads share.
 
-Real products of more than a few rows and columns are our own (`matrix_kernels`), and large matrices beside skinny ones
-(`skinny_products`); the rest is BLAS's, which runs on one thread. Panels follow from the shape alone, each is one call,
-so results do not depend on the number of threads; and where other processes keep the cores busy, no call waits for a
-thread that does not come (OpenBLAS's own threads, two of them on two loaded cores: 74 ms for 256 x 256 x 256, in place
-of 0.3).
+The schedule chooses kernel and panels (`schedule.algorithms.library_kernels`). BLAS runs on one thread. Each panel is
+one call, so results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -13,13 +10,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from tracer.codegen.llvm.emit.transposes import SYMBOL
-from tracer.codegen.llvm.kernels.gemm.amx import in_use
-from tracer.codegen.llvm.kernels.gemm.kernel_shapes import KINDS
-from tracer.codegen.llvm.kernels.gemm.skinny import skinny_form, skinny_kind
+from tracer.ir import loop
 
 BLAS_KINDS: Final = ("f32", "f64", "c64", "c128")
 SHORT_KIND: Final = "bf16"
-"""What our kernels alone multiply; results are of f32, and tiles of pairs are transposed."""
+"""Operand dtype that only our kernels multiply; results are of f32, and tiles of pairs are transposed."""
+OWN: Final = "own"
+"""Name of the blocked kernel in `loop.Kernel`; any other kernel is a form of `skinny`."""
 BLAS_LETTER: Final = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
 _ITEM: Final = {"f32": ("float", 4), "f64": ("double", 8), "c64": ("[2 x float]", 8), "c128": ("[2 x double]", 16)}
 _ONE: Final = {
@@ -27,140 +24,62 @@ _ONE: Final = {
     "c64": "[2 x float] [float 1.0, float 0.0]", "c128": "[2 x double] [double 1.0, double 0.0]",
 }  # fmt: skip
 
-_ALONE: Final = 1 << 21
-"""Products of batch * m * n * k up to this are one call: some 30 µs."""
-_LEAST_OWN_ROWS, _LEAST_OWN_COLUMNS = 4, 8
-_PANEL_WORK: Final = 1 << 20
-_LEAST_PANEL: Final = 64  # rows or columns; each panel packs the other operand anew
-_FEW_PANELS, _GOOD_PANEL = 4, 192  # more panels than this are at least so wide
-_OWN_WIDTH, _OWN_ROWS = 32, 128  # columns, a multiple of which our kernels take at once; rows worth a panel's copy
-_OWN_PANELS: Final = 16  # as many threads share; where there are fewer, each takes some that follow each other
-_CALLS, _SHORT = 4, 256  # a call takes a quarter of the panels, or more up to so many rows or columns
-_OWN_WORK, _TILED_WORK = 1 << 21, 1 << 23  # of a panel, at least
-_TILED_PANEL: Final = 256  # columns, for which tiles copy the other operand once
-_SKINNY_PANEL: Final = 1 << 18  # elements of the large matrix
-_VECTOR_WORK: Final = 8  # an element of a matrix that meets a vector costs its memory: as much as so many in a product
-
 THREADS: Final = """\
 @tracer_blas_threads = external global i32
 declare void @tracer_blas_set_threads(i32)
 """
-"""What all definitions here read, once in a module."""
+"""Declarations that all definitions here need, once in a module."""
 
 
-def gemm_calls(kind: str, batch: int, m: int, n: int, k: int, spelled: Sequence[str]) -> list[str]:
-    """The calls for one statement, whose arguments are spelled."""
+def gemm_calls(kind: str, kernel: loop.Kernel, sizes: Sequence[int], spelled: Sequence[str]) -> list[str]:
+    """Return the calls of one statement. sizes: batch, m, n, k. spelled: the statement's arguments.
+
+    Sums of no products are zeros, which no kernel writes.
+    """
+    batch, m, n, k = sizes
     if not (batch and m and n):
         return []
     if not k:
         bytes = batch * m * n * _item_size(kind)
         return [f"call void @llvm.memset.p0.i64({spelled[2]}, i8 0, i64 {bytes}, i1 false)"]
-    own = is_own(kind, m, n)
-    skinny = skinny_form(kind, m, n, k, *(spelled[at] != "i64 0" for at in (_TRANSPOSE_A, _TRANSPOSE_B)))
-    if skinny is not None:
-        panels = _skinny_panels(skinny[0], batch, m, n, k)
-    else:
-        panels = _own_panels(kind, batch, m, n, k) if own else _panels(batch, m, n, k)
-    given = list(spelled)
-    if own or skinny is not None:
+    given, split = list(spelled), kernel.split
+    if kernel.name:
         given[_TRANSPOSE_B] = "ptr null" if given[_TRANSPOSE_B] == "i64 0" else f"ptr @{SYMBOL}{_item_size(kind)}"
-    if skinny is not None:
-        kind, own = skinny_kind(*skinny, kind), True
-    if panels is None:
-        name = f"tracer_product_alone_{kind}" if own else f"library.alone.gemm_{kind}"
+    if split is not None:
+        given += [f"i64 {_WAYS[split.along]}", f"i64 {split.count}", f"i64 {split.width}"]
+    if not kernel.name:
+        name = f"library.{'alone' if split is None else 'split'}.gemm_{kind}"
         return [f"call void @{name}({', '.join(given)})"]
-    name = f"tracer_product_shared_{kind}" if own else f"library.split.gemm_{kind}"
-    way, count, width = panels
-    return [f"call void @{name}({', '.join(given)}, i64 {way}, i64 {count}, i64 {width})"]
+    name = kind if kernel.name == OWN else f"{kernel.name}_{kind}"
+    if split is None:
+        return [f"call void @tracer_product_alone_{name}({', '.join(given)})"]
+    return [f"call void @tracer_product_shared_{name}({', '.join(given)}, i64 {split.at_once})"]
 
 
-_TRANSPOSE_A, _TRANSPOSE_B = 7, 8  # their places among the arguments
+_TRANSPOSE_B: Final = 8  # its index among the arguments
 
 
 def _item_size(kind: str) -> int:
-    """Bytes of an element of the result, and of what is transposed."""
+    """Return the bytes of an element of the result, which are those of the elements transposed."""
     return _ITEM["f32" if kind == SHORT_KIND else _element(kind)][1]
 
 
 def _element(kind: str) -> str:
-    """The dtype alone, of a skinny form's, too."""
+    """Return the dtype at the end of a kernel's name, such as "dots3_f32"."""
     return kind.rpartition("_")[2]
 
 
 def _own_items(kind: str) -> tuple[str, str]:
-    """An element of an operand of our products, and one of the result."""
+    """Return the LLVM types of an element of an operand of our products and of the result."""
     return ("i16", "float") if kind == SHORT_KIND else (_ITEM[_element(kind)][0],) * 2
 
 
-def is_own(kind: str, m: int, n: int) -> bool:
-    """Whether products of such a shape are our kernels' work."""
-    return kind == SHORT_KIND or (kind in KINDS and m >= _LEAST_OWN_ROWS and n >= _LEAST_OWN_COLUMNS)
-
-
 _BATCHES, _ROWS, _COLUMNS = range(3)
-
-
-def _panels(batch: int, m: int, n: int, k: int) -> tuple[int, int, int] | None:
-    """What to split, how many panels there are and how much each holds; None for one call."""
-    one = m * n * k * (_VECTOR_WORK if n == 1 else 1)
-    if batch * one <= _ALONE:
-        return None
-    if batch >= _FEW_PANELS:
-        width = max(_PANEL_WORK // one, 1)
-        return _BATCHES, -(-batch // width), width
-    if batch > 1:
-        return None
-    way, length = (_ROWS, m) if m >= n else (_COLUMNS, n)
-    width = -(-length // min(one // _PANEL_WORK, _FEW_PANELS)) if one >= 2 * _PANEL_WORK else length
-    if width > 2 * _GOOD_PANEL:
-        width = max(_GOOD_PANEL, -(-length // 16))
-    width = max(-(-width // 32) * 32, _LEAST_PANEL)
-    count = -(-length // width)
-    return (way, count, width) if count > 1 else None
-
-
-def _own_panels(kind: str, batch: int, m: int, n: int, k: int) -> tuple[int, int, int] | None:
-    """The same for our kernels, to which columns cost nothing to divide."""
-    one = m * n * k
-    if batch * one <= _ALONE:
-        return None
-    if batch >= _FEW_PANELS:
-        width = max(_PANEL_WORK // one, 1)
-        return _BATCHES, -(-batch // width), width
-    if batch > 1:
-        return None
-    tiled = kind == SHORT_KIND and in_use()
-    if n >= _FEW_PANELS * _OWN_WIDTH or n >= m:
-        way, length, unit, work = _COLUMNS, n, _OWN_WIDTH, m * k
-    else:
-        way, length, unit, work = _ROWS, m, _OWN_ROWS, n * k
-    most = max(_FEW_PANELS, length // _TILED_PANEL) if tiled else _OWN_PANELS
-    least = _TILED_WORK if tiled else _OWN_WORK
-    width = -(-max(-(-length // most), least // max(work, 1), 1) // unit) * unit
-    count = -(-length // width)
-    return (way, count, width) if count > 1 else None
-
-
-def _skinny_panels(form: str, batch: int, m: int, n: int, k: int) -> tuple[int, int, int] | None:
-    """The same for skinny products: panels of the large matrix, as much as memory takes some 50 µs for."""
-    way, length = (_ROWS, m) if form == "dots" else (_COLUMNS, n)
-    unit, least, most = (32, 128, 8) if form == "rows" else (12, 36, 16)
-    large = length * k
-    if batch * large <= _SKINNY_PANEL:
-        return None
-    if batch >= _FEW_PANELS:
-        width = max(_SKINNY_PANEL // large, 1)
-        return _BATCHES, -(-batch // width), width
-    if batch > 1:
-        return None
-    width = max(-(-length // most), -(-_SKINNY_PANEL // k), least)
-    width = -(-width // unit) * unit
-    count = -(-length // width)
-    return (way, count, width) if count > 1 else None
+_WAYS: Final = {loop.Along.BATCHES: _BATCHES, loop.Along.ROWS: _ROWS, loop.Along.COLUMNS: _COLUMNS}
 
 
 def gemm_definition(kind: str) -> str:
-    """A loop over the batch around BLAS, which is column-major: out.T = op(b).T @ op(a).T.
+    """Return a loop over the batch around BLAS, which is column-major: out.T = op(b).T @ op(a).T.
 
     A product with a vector (n = 1) goes to gemv: the vector is contiguous, however it is transposed.
     """
@@ -210,6 +129,17 @@ entry:
   %is.dense = icmp eq i64 %ldc, 1
   %is.vector = and i1 %is.column, %is.dense
   br label %loop
+{_blas_loop(kind)}
+done:
+  ret void
+}}
+"""
+
+
+def _blas_loop(kind: str) -> str:
+    """Call gemv for a product with a vector, else gemm, once for each product of the batch."""
+    item, letter = _ITEM[kind][0], BLAS_LETTER[kind]
+    return f"""\
 loop:
   %i = phi i64 [ 0, %entry ], [ %following, %next ]
   %a.at = mul i64 %i, %stride.a
@@ -231,25 +161,21 @@ ptr %out.i, ptr %ldc.slot)
 next:
   %following = add i64 %i, 1
   %more = icmp slt i64 %following, %batch
-  br i1 %more, label %loop, label %done
-done:
-  ret void
-}}
-"""
+  br i1 %more, label %loop, label %done"""
 
 
 def product_declarations(kind: str) -> str:
-    """What a module declares to call our products."""
+    """Return the declarations that a module needs to call our products."""
     sizes = ", ".join(["i64"] * 5)
     return f"""\
 declare void @{SYMBOL}{_item_size(kind)}(ptr, i64, ptr, i64, i64, i64)
 declare void @tracer_product_alone_{kind}(ptr, ptr, ptr, {sizes}, ptr, i64, i64)
-declare void @tracer_product_shared_{kind}(ptr, ptr, ptr, {sizes}, ptr, i64, i64, i64, i64, i64)
+declare void @tracer_product_shared_{kind}(ptr, ptr, ptr, {sizes}, ptr, i64, i64, i64, i64, i64, i64)
 """
 
 
 def product_calls_text(kind: str) -> str:
-    """The module of a loop over the batch around our kernel. `turn` is null where b is not transposed."""
+    """Return the module of a loop over the batch around our kernel. `turn` is null where b is not transposed."""
     item, result = _own_items(kind)
     return f"""\
 declare void @tracer_product_{kind}(ptr, ptr, ptr, i64, i64, i64, i64, i64, i64, i64, i64, ptr)
@@ -294,7 +220,7 @@ done:
 
 
 def gemm_split(kind: str) -> str:
-    """BLAS's product in panels."""
+    """Return BLAS's product in panels."""
     part = f"library.part.gemm_{kind}"
     share = f"call void @tracer_share(ptr @{part}, ptr %given, i64 %count, i64 1)"
     split = _split(f"internal void @library.split.gemm_{kind}", "i64 %transpose.b", on_one_thread(share))
@@ -302,7 +228,7 @@ def gemm_split(kind: str) -> str:
 
 
 def product_split_text(kind: str) -> str:
-    """The module of our product in panels."""
+    """Return the module of our product in panels. most: panels that one call takes."""
     part, batch = f"part.product_{kind}", f"tracer_product_batch_{kind}"
     share = f"""\
   %by.batches = icmp eq i64 %way, {_BATCHES}
@@ -311,25 +237,20 @@ batches:
   call void @tracer_share(ptr @{part}, ptr %given, i64 %count, i64 1)
   ret void
 panels:
-  %short = udiv i64 {_SHORT}, %width
-  %quarter = udiv i64 %count, {_CALLS}
-  %whole = call i64 @llvm.umax.i64(i64 %quarter, i64 1)
-  %most = call i64 @llvm.umax.i64(i64 %short, i64 %whole)
   call void @tracer_share_evenly(ptr @{part}, ptr %given, i64 %count, i64 %most)
   ret void"""
     sizes = ", ".join(["i64"] * 5)
     return f"""\
 declare void @{batch}(ptr, ptr, ptr, {sizes}, ptr, i64, i64, i64, i64, i64)
 declare void @tracer_share_evenly(ptr, ptr, i64, i64)
-declare i64 @llvm.umax.i64(i64, i64)
-{_split(f"void @tracer_product_shared_{kind}", "ptr %turn", share)}
+{_split(f"void @tracer_product_shared_{kind}", "ptr %turn", share, ", i64 %most")}
 {_part(part, batch, "ptr %turn", *_own_items(kind), joined=True)}
 attributes #2 = {{ nounwind }}
 """
 
 
 def on_one_thread(call: str) -> str:
-    """The call, while BLAS uses no other threads, and the end of the function."""
+    """Return the call, with BLAS limited to one thread around it, and the end of the function."""
     return f"""\
   %threads = load i32, ptr @tracer_blas_threads, align 4
   %several = icmp sgt i32 %threads, 1
@@ -348,15 +269,15 @@ done:
 
 
 def _given(transposed: str) -> list[str]:
-    """What threads are given, in words; `transposed` says whether b is."""
+    """Return the words that threads are given, each with its type. transposed: the word that says whether b is."""
     return [
         "ptr %a", "ptr %b", "ptr %out", "i64 %batch", "i64 %m", "i64 %n", "i64 %k", "i64 %transpose.a", transposed,
         "i64 %stride.a", "i64 %stride.b", "i64 %way", "i64 %width",
     ]  # fmt: skip
 
 
-def _split(header: str, transposed: str, share: str) -> str:
-    """The product in panels of batches, rows or columns, `width` of them each: what threads share."""
+def _split(header: str, transposed: str, share: str, more: str = "") -> str:
+    """Return the product in panels of batches, rows or columns, `width` of them each, which threads share."""
     stores = []
     for number, given in enumerate(_given(transposed)):
         name = given.split()[1]
@@ -366,7 +287,7 @@ def _split(header: str, transposed: str, share: str) -> str:
     store = "\n".join(stores)
     return f"""\
 declare void @tracer_share(ptr, ptr, i64, i64)
-define {header}({parameters}, i64 %count, i64 %width) #2 {{
+define {header}({parameters}, i64 %count, i64 %width{more}) #2 {{
 entry:
   %given = alloca [{len(stores) // 2} x i64], align 8
 {store}
@@ -376,7 +297,7 @@ entry:
 
 
 def _part(name: str, product: str, transposed: str, item: str, result: str, *, joined: bool) -> str:
-    """The panels from `begin` to `end`, each a call of `product`, or joined to one."""
+    """Return the function for the panels from `begin` to `end`, each a call of `product`, or all joined in one."""
     loads = []
     for number, given in enumerate(_given(transposed)):
         kind, word = given.split()

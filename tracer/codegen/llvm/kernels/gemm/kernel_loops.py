@@ -1,4 +1,4 @@
-"""Counted loops of kernels, and what they hand to threads, as LLVM text."""
+"""Counted loops of kernels, and the words that they pass to threads, as LLVM text."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 
 def loop(i: str, start: str, stop: str, step: int, body: str, carried: Iterable[tuple[str, str, str]] = ()) -> str:
-    """`for i in range(start, stop, step)`; what is carried, each a name, a type and a first value, is `name.new` next.
+    """Write `for i in range(start, stop, step)`. carried: (name, type, first value); `name.new` is the next value.
 
-    Behind the loop they have the values that no round saw.
+    After the loop, `name` is the value that the next iteration would have had.
     """
     carries = "\n".join(
         f"  %{name} = phi {kind} [ {first}, %{i}.enter ], [ %{name}.new, %{i}.latch ]" for name, kind, first in carried
@@ -32,7 +32,7 @@ def loop(i: str, start: str, stop: str, step: int, body: str, carried: Iterable[
 
 
 def keep(*values: str) -> str:
-    """Values, each with its type, in the order in which `kept` finds them."""
+    """Store values, each with its type, in the order in which `kept` loads them."""
     return "\n".join(
         f"  %given.{n} = getelementptr i64, ptr %given, i64 {n}\n  store {value}, ptr %given.{n}, align 8"
         for n, value in enumerate(values)
@@ -40,7 +40,7 @@ def keep(*values: str) -> str:
 
 
 def kept(*names: str) -> str:
-    """The values that `keep` stored, under their names."""
+    """Load the values that `keep` stored, under their names."""
     return "\n".join(
         f"  %given.{n} = getelementptr i64, ptr %given, i64 {n}\n"
         f"  {name.split()[1]} = load {name.split()[0]}, ptr %given.{n}, align 8"

@@ -1,4 +1,4 @@
-"""Sizes of kernels on a machine, of vectors and of blocks of sums in registers, and what their texts have in common."""
+"""Sizes of kernels on a machine, of vectors and of blocks of sums in registers, and the common parts of their texts."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from tracer.codegen.llvm.toolchain.target import features, is_x86, preferred_bit
 
 KINDS: Final = {"f32": ("float", 4), "f64": ("double", 8)}
 DEPTH: Final = 512  # of a panel of b, 96 KB, which passes through the first cache
-_GROUP: Final = 1024  # bytes of a row of b, and almost a panel more, that are copied together, panel by panel
-_COPIED: Final = 1 << 18  # bytes of a, rows of which meet those panels: they lie in the second cache
+_GROUP: Final = 1024  # bytes of a row of b that are copied together, panel by panel; almost a panel more at the end
+_COPIED: Final = 1 << 18  # bytes of a that are multiplied by these panels: they fit the second cache
 _SHAPES: Final = {512: (8, 3), 256: (6, 2), 128: (4, 2)}  # rows and vectors of sums by the bits of a vector
 _MANY_REGISTERS: Final = (8, 3)  # where there are 32 registers of 128 bits
 PARAMETERS: Final = (
     "ptr %a, ptr %b, ptr %out, i64 %m, i64 %n, i64 %k, i64 %a_row, i64 %a_column, i64 %b_row, i64 %b_column, "
     "i64 %out_row, ptr %turn"
 )
-"""Of a product: see `matrix_kernels`."""
+"""Parameters of a product: see `microkernel`."""
 
 
 class Shape:
-    """The kernel's sizes on a machine: of vectors, and of the block of sums in registers."""
+    """Sizes of a kernel on a machine: of vectors, and of the block of sums in registers."""
 
     def __init__(self, kind: str, vector_bits: int | None, bits: int | None = None) -> None:
         self.element, self.size = KINDS[kind]
@@ -39,16 +39,16 @@ class Shape:
 
     @property
     def high(self) -> int:
-        """Rows of a that meet them."""
+        """Rows of a that are multiplied by them."""
         return _COPIED // (DEPTH * self.size) // self.rows * self.rows
 
     def narrow(self, vectors: int) -> None:
-        """Take so many vectors of sums in a row."""
+        """Set the number of vectors of sums in a row."""
         self.vectors, self.width = vectors, self.lanes * vectors
 
 
 def intrinsics(s: Shape) -> str:
-    """What kernels of a shape declare."""
+    """Return the declarations of kernels of a shape."""
     return f"""\
 declare {s.vector} @llvm.fma.{s.suffix}({s.vector}, {s.vector}, {s.vector})
 declare {s.vector} @llvm.masked.load.{s.suffix}.p0(ptr, i32, <{s.lanes} x i1>, {s.vector})
@@ -59,12 +59,12 @@ declare i64 @llvm.smin.i64(i64, i64)"""
 
 
 def attributes(s: Shape) -> str:
-    """Those of the kernels, by their number."""
+    """Return the kernels' attribute group."""
     return f'''attributes #0 = {{ nounwind "prefer-vector-width"="{s.bits}" }}'''
 
 
 def mask(s: Shape, count: str) -> str:
-    """`%mask`: the first `count` lanes."""
+    """Write `%mask`: the first `count` lanes."""
     lanes = f"<{s.lanes} x i64>"
     numbers = ", ".join(f"i64 {lane}" for lane in range(s.lanes))
     return f"""\
@@ -74,7 +74,7 @@ def mask(s: Shape, count: str) -> str:
 
 
 def fused(s: Shape, name: str, x: str, y: str, total: str) -> list[str]:
-    """x * y + total, rounded once where the machine can."""
+    """Write x * y + total, rounded once where the machine can."""
     if s.fused:
         given = f"{s.vector} {x}, {s.vector} {y}, {s.vector} {total}"
         return [f"  {name} = call {s.vector} @llvm.fma.{s.suffix}({given})"]

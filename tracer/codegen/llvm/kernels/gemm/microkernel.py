@@ -1,18 +1,18 @@
-"""Matrix products by kernels of our own, in a module that is compiled once: 8 rows by 3 vectors of sums in registers.
+"""Matrix products by our own kernels, in a module that is compiled once: 8 rows by 3 vectors of sums in registers.
 
     void tracer_product_f32(ptr a, ptr b, ptr out, i64 m, i64 n, i64 k,
                             i64 a_row, i64 a_column, i64 b_row, i64 b_column, i64 out_row, ptr turn)
-    out = a @ b, m and n and k positive; steps in elements. One step of b is 1, those of a are free. turn: what
-    transposes tiles (see `transposes`), where the columns of b are its rows in memory.
+    out = a @ b, m and n and k positive; steps in elements. One step of b is 1, those of a are free. turn: the
+    function that transposes tiles (see `emit.transposes`), if the columns of b are its rows in memory.
 
     void tracer_product_add_f32(...)    out += a @ b
 
-The columns of b are taken in panels as wide as the sums, and `DEPTH` deep, which are copied to where they follow each
-other (Goto & van de Geijn 2008, ACM Trans. Math. Softw. 34(3)); so are rows of a that meet several of them. Elements of
-a are spread over a vector. Every element of the result adds its products in the order of k, depth by depth, so that its
-bits depend on neither the panels nor the width of vectors. One thread of a Zen 5 at 256, 1024 and 2048 squared in f32,
-before rows of a were copied: 220, 210 and 180 GF/s, transposed or not (OpenBLAS 0.3.30: 196, 186 with its kernels for
-AVX-512, 107, 111 with those for AVX2). While panels multiply, what is read next is fetched (see `product_panels`).
+The columns of b are taken in panels as wide as the sums and `DEPTH` deep, which are copied to be contiguous (Goto & van
+de Geijn 2008, ACM Trans. Math. Softw. 34(3)); so are rows of a that several of them multiply. Elements of a are spread
+over a vector. Every element of the result adds its products in the order of k, depth by depth, so its bits depend on
+neither the panels nor the width of vectors. One thread of a Zen 5 at 256, 1024 and 2048 squared in f32, before rows of
+a were copied: 220, 210 and 180 GF/s, transposed or not (OpenBLAS 0.3.30: 196, 186 with its kernels for AVX-512, 107,
+111 with those for AVX2). While a panel is multiplied, the memory read next is prefetched (see `panel`).
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from tracer.codegen.llvm.kernels.gemm.kernel_loops import loop
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import DEPTH, PARAMETERS, Shape, attributes, intrinsics, mask
 from tracer.codegen.llvm.kernels.gemm.panel import LINE, LINES, NEXT, chunks_text, panel
 
-_LEAST_COPIED: Final = 192  # columns for which rows of a are copied, to where they follow each other; never in f64
-_SKEW: Final = 64  # bytes between them, or eight rows lie in the same places of the first cache
-_FAR: Final = 2  # rows of a that are fetched ahead of what is copied
+_MIN_COPIED: Final = 192  # columns from which on rows of a are copied, to be contiguous; never in f64
+_SKEW: Final = 64  # bytes between copied rows, or eight rows share the sets of the first cache
+_FAR: Final = 2  # rows of a that are prefetched ahead of the copy
 
 
 def products_text(kind: str, vector_bits: int | None = None) -> str:
-    """The module of one dtype, for this machine or one like it with vectors of so many bits."""
+    """Return the module of one dtype, for this machine or one like it with vectors of so many bits."""
     s = Shape(kind, vector_bits)
     panels = "\n".join(panel(s, vectors) for vectors in range(1, s.vectors + 1))
     return f"""\
@@ -41,7 +41,7 @@ def products_text(kind: str, vector_bits: int | None = None) -> str:
 
 
 def _entry(name: str, *, adds: bool) -> str:
-    """The product, or one that is added to the result."""
+    """Return the product, or the one that is added to the result."""
     starts = "false" if adds else "true"
     return f"""\
 define void @{name}({PARAMETERS}) #0 {{
@@ -51,9 +51,9 @@ define void @{name}({PARAMETERS}) #0 {{
 
 
 def _product(s: Shape, kind: str) -> str:
-    """The loops over groups of columns, depths, rows and panels, which are copied when their first rows come."""
+    """Return the loops over groups of columns, depths, rows and panels, which copy rows and panels at first use."""
     most, skew = s.group + s.width - s.lanes, _SKEW // s.size
-    copied = max(s.high * (DEPTH + skew), DEPTH * (s.high + skew)) if most >= _LEAST_COPIED else 1
+    copied = max(s.high * (DEPTH + skew), DEPTH * (s.high + skew)) if most >= _MIN_COPIED else 1
     names = [f"panel{v}" for v in range(1, s.vectors + 1)]
     given = (
         "ptr %x, ptr %panel, ptr %out.at, i64 %rows, i64 %depth, i64 %x.row, i64 %x.column, i64 %out_row, "
@@ -79,22 +79,14 @@ entry:
   %n.is.whole = icmp eq i64 %n.rest, 0
   %is.clear = or i1 %is.plain, %n.is.whole
   br i1 %is.clear, label %group.loop, label %clear
-clear:
-  %deepest = call i64 @llvm.smin.i64(i64 %k, i64 {DEPTH})
-  %n.up = add i64 %n, {s.lanes - 1}
-  %n.whole = and i64 %n.up, {-s.lanes}
-  %widest = call i64 @llvm.smin.i64(i64 %n.whole, i64 {most})
-  %cleared = mul i64 %deepest, %widest
-  %cleared.bytes = mul i64 %cleared, {s.size}
-  call void @llvm.memset.p0.i64(ptr align 64 %packed, i8 0, i64 %cleared.bytes, i1 false)
-  br label %group.loop
+{_cleared(s, most)}
 group.loop:
   %g = phi i64 [ 0, %entry ], [ 0, %clear ], [ %g.next, %group.end ]
   %g.left = sub i64 %n, %g
   %is.last.group = icmp sle i64 %g.left, {most}
   %group = select i1 %is.last.group, i64 %g.left, i64 {s.group}
   %g.next = add i64 %g, %group
-  %is.wide = icmp sge i64 %group, {_LEAST_COPIED}
+  %is.wide = icmp sge i64 %group, {_MIN_COPIED}
   %is.copied = and i1 %is.smooth, %is.wide
   br label %depth.loop
 depth.loop:
@@ -133,6 +125,48 @@ panel.loop:
   %panel = getelementptr {s.element}, ptr %packed, i64 %panel.skip
 {_next(s)}
   br i1 %is.new, label %pack, label %multiply
+{_panel_packed(s)}
+multiply:
+  switch i64 %vectors, label %panel{s.vectors} [ {cases} ]
+{calls}
+panel.end:
+  %a.line.next = add i64 %a.line, %a.lines
+  %j.next = add i64 %j, %columns
+  %j.more = icmp slt i64 %j.next, %g.next
+  br i1 %j.more, label %panel.loop, label %rows.end
+rows.end:
+  %h.next = add i64 %h, {s.high}
+  %h.more = icmp slt i64 %h.next, %m
+  br i1 %h.more, label %rows.loop, label %depth.end
+depth.end:
+  %p.next = add i64 %p, {DEPTH}
+  %p.more = icmp slt i64 %p.next, %k
+  br i1 %p.more, label %depth.loop, label %group.end
+group.end:
+  %g.more = icmp slt i64 %g.next, %n
+  br i1 %g.more, label %group.loop, label %done
+done:
+  ret void
+}}"""
+
+
+def _cleared(s: Shape, most: int) -> str:
+    """Clear the packed panels once, so that lanes beyond the last column stay zero."""
+    return f"""\
+clear:
+  %deepest = call i64 @llvm.smin.i64(i64 %k, i64 {DEPTH})
+  %n.up = add i64 %n, {s.lanes - 1}
+  %n.whole = and i64 %n.up, {-s.lanes}
+  %widest = call i64 @llvm.smin.i64(i64 %n.whole, i64 {most})
+  %cleared = mul i64 %deepest, %widest
+  %cleared.bytes = mul i64 %cleared, {s.size}
+  call void @llvm.memset.p0.i64(ptr align 64 %packed, i8 0, i64 %cleared.bytes, i1 false)
+  br label %group.loop"""
+
+
+def _panel_packed(s: Shape) -> str:
+    """Copy a panel of b to be contiguous, transposed if its columns are rows in memory."""
+    return f"""\
 pack:
   br i1 %is.plain, label %copy, label %turned
 turned:
@@ -165,33 +199,11 @@ copy.rest:
 copy.row.end:
   %q.next = add i64 %q, 1
   %q.more = icmp slt i64 %q.next, %depth
-  br i1 %q.more, label %copy, label %multiply
-multiply:
-  switch i64 %vectors, label %panel{s.vectors} [ {cases} ]
-{calls}
-panel.end:
-  %a.line.next = add i64 %a.line, %a.lines
-  %j.next = add i64 %j, %columns
-  %j.more = icmp slt i64 %j.next, %g.next
-  br i1 %j.more, label %panel.loop, label %rows.end
-rows.end:
-  %h.next = add i64 %h, {s.high}
-  %h.more = icmp slt i64 %h.next, %m
-  br i1 %h.more, label %rows.loop, label %depth.end
-depth.end:
-  %p.next = add i64 %p, {DEPTH}
-  %p.more = icmp slt i64 %p.next, %k
-  br i1 %p.more, label %depth.loop, label %group.end
-group.end:
-  %g.more = icmp slt i64 %g.next, %n
-  br i1 %g.more, label %group.loop, label %done
-done:
-  ret void
-}}"""
+  br i1 %q.more, label %copy, label %multiply"""
 
 
 def _rows_next(s: Shape) -> str:
-    """The rows of a that are read after these: below, or at the next depth; one of them where no step of a is 1."""
+    """Write the rows of a that are read next: below, or at the next depth; one of them where no step of a is 1."""
     run, runs = DEPTH * s.size // LINE, -(-s.high * s.size // LINE)  # lines of a row, and of a column
     return f"""\
   %below = add i64 %h, {s.high}
@@ -219,7 +231,9 @@ def _rows_next(s: Shape) -> str:
 
 
 def _next(s: Shape) -> str:
-    """What is fetched while a panel is multiplied: the next panel of b, if its copy comes next, or rows of a."""
+    """Write the memory to prefetch while a panel is multiplied: the next panel of b if it is to be copied, or rows of
+    a.
+    """
     run = DEPTH * s.size // LINE
     return f"""\
   %beside = add i64 %j, %columns
@@ -245,12 +259,12 @@ def _next(s: Shape) -> str:
 
 
 def _bits(count: int) -> int:
-    """Of numbers up to a count."""
+    """Return the bits of an index up to a count."""
     return (count - 1).bit_length()
 
 
 def _a_copied(s: Shape) -> str:
-    """Rows of a, or what is contiguous of it, to where they follow each other."""
+    """Copy rows of a, or columns if these are contiguous, so that they follow each other."""
 
     def element(kind: str, i: str, ahead: str = "") -> str:
         return f"""\
@@ -280,7 +294,7 @@ def _a_copied(s: Shape) -> str:
 
 
 def panel_text(s: Shape, b_element: str, out_element: str, end: str = "%n", out: str = "%out") -> str:
-    """The columns of the panel from %j on, how many vectors they are, the last one's part, where b and out begin.
+    """Write the panel's columns from %j on: how many vectors, the last one's part, and where b and out begin.
 
     Where three vectors are a panel, the last four are two and two: one alone has too few sums for the machine's units.
     """

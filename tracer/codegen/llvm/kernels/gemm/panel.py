@@ -3,11 +3,11 @@
     void panel3(ptr a, ptr b, ptr out, i64 m, i64 depth, i64 a_row, i64 a_column, i64 out_row, i64 rest, i1 is.first,
                 i64 chunk, ptr next, i64 next.step, i64 next.shift, i64 next.last, i64 next.line)
 
-Beside every `chunk` steps, some lines of memory are fetched that are wanted later: one of the result, which the sums
-are added to, into the first cache, and `LINES` of what is read next into the second. Fetched at once, they would keep
-what the steps read waiting. Where there are few steps, they are one chunk, before which the result is fetched. What is
-read next is runs of 1 << next.shift lines, next.step bytes from each other, the last of which is next.last; a panel
-begins with the line next.line and fetches `LINES` beside each chunk of each block.
+Every `chunk` steps, some cache lines are prefetched: one of the result, which the sums are added to, into the first
+cache, and `LINES` of the memory read next into the second. Prefetched all at once, they would delay the steps' own
+loads. Few steps are one chunk, before which the result is prefetched. The memory read next is runs of 1 << next.shift
+lines, next.step bytes from each other, the last of which is next.last. A panel begins with the line next.line and
+prefetches `LINES` beside each chunk of each block.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Final
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import Shape, fused, mask
 
 LINE: Final = 64  # bytes
-LINES: Final = 4  # of a cache, for each chunk
+LINES: Final = 4  # cache lines for each chunk
 _CHUNK: Final = 16  # steps, which multiply for some 100 ns
-_SPREAD: Final = 3 * 8 * _CHUNK  # steps in which a line of the result for each chunk is all of them
+_SPREAD: Final = 3 * 8 * _CHUNK  # steps from which on one line a chunk covers the result
 NEXT: Final = "i64 %chunk, ptr %next, i64 %next.step, i64 %next.shift, i64 %next.last, i64 %next.line"
 
 
 def chunks_text() -> str:
-    """`%chunk`: how many steps are one, of `%depth`; and `%chunk.count`."""
+    """Write `%chunk`, the steps of a chunk of `%depth`, and `%chunk.count`."""
     return f"""\
   %is.short = icmp slt i64 %depth, {_SPREAD}
   %chunk = select i1 %is.short, i64 %depth, i64 {_CHUNK}
@@ -35,7 +35,7 @@ def chunks_text() -> str:
 
 
 def panel(s: Shape, vectors: int) -> str:
-    """All rows of the result in one panel of columns, `vectors` wide, its last vector holding `rest` elements."""
+    """Return the function for all rows of a panel of columns, `vectors` wide; its last vector holds `rest` elements."""
     sums = [(r, v) for r in range(s.rows) for v in range(vectors)]
     return f"""\
 define internal void @panel{vectors}(ptr %a, ptr %b, ptr %out, i64 %m, i64 %depth, i64 %a_row, i64 %a_column, \
@@ -70,7 +70,7 @@ done:
 
 
 def _rows(s: Shape) -> str:
-    """The rows of a and of the result: those beyond the last are the last again."""
+    """Write the rows of a and of the result; rows beyond the last repeat it."""
     lines = []
     for r in range(s.rows):
         lines += [
@@ -83,7 +83,7 @@ def _rows(s: Shape) -> str:
 
 
 def _result_fetched(s: Shape, sums: Sequence[tuple[int, int]]) -> str:
-    """All that the sums are added to, where there are not steps enough to fetch it one by one."""
+    """Prefetch the whole block of the result, where there are too few steps to do it line by line."""
     lines = []
     for r in range(s.rows):
         lines.append(f"  %later.skip{r} = mul i64 %kept{r}, %out_row")
@@ -95,7 +95,7 @@ def _result_fetched(s: Shape, sums: Sequence[tuple[int, int]]) -> str:
 
 
 def _chunks(s: Shape, sums: Sequence[tuple[int, int]], vectors: int) -> str:
-    """The steps along k, and what is fetched beside them."""
+    """Write the steps along k, and the prefetches beside them."""
     begun = [
         f"  %mid{r}.{v} = phi {s.vector} [ zeroinitializer, %chunks ], [ %new{r}.{v}, %chunk.end ]" for r, v in sums
     ]
@@ -131,7 +131,7 @@ chunk.end:
 
 
 def _fetched(s: Shape) -> str:
-    """A line of the result, by columns of lines, and those of what is read next, beginning with the line `line`."""
+    """Prefetch a line of the result, by columns of lines, and the lines read next, beginning with the line `line`."""
     lines = []
     for n in range(LINES):
         lines.append(f"  %line.at{n} = getelementptr i8, ptr %line.at, i64 {LINE * n}")
@@ -159,7 +159,7 @@ def _fetched(s: Shape) -> str:
 
 
 def _step(s: Shape, vectors: int) -> str:
-    """One element of each row, spread over a vector, times the vectors of b, added to the sums."""
+    """Multiply one element of each row, spread over a vector, by the vectors of b, and add to the sums."""
     lines = []
     for v in range(vectors):
         lines.append(f"  %b.at{v} = getelementptr {s.vector}, ptr %b.at, i64 {v}")
@@ -177,7 +177,7 @@ def _step(s: Shape, vectors: int) -> str:
 
 
 def ends(s: Shape, sums: Sequence[tuple[int, int]], vectors: int) -> str:
-    """Add the sums to the result, or begin it. Rows beyond the last are equal to it, and written before it was read."""
+    """Add the sums to the result, or store them. Rows beyond the last equal it, and are stored before it was read."""
     masked = f"<{s.lanes} x i1> %mask"
     at, old, new, stores = [], [], [], []
     for r in range(s.rows):

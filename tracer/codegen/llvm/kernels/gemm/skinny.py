@@ -4,56 +4,40 @@
     void tracer_product_outs3_f32(...)    out[3, n] = a @ b, where the columns of b are contiguous (b_row is 1)
     void tracer_product_rows3_f32(...)    out[3, n] = a @ b, where the rows of b are contiguous (b_column is 1)
 
-Arguments are those of `matrix_kernels`; turn is not used. Both are limited by the memory of the large matrix. Dots
-multiply a vector of each of some rows of a by vectors of the columns of b, which are copied to where they follow each
-other, and add up the lanes at the end: a step is 64 bytes whatever the machine's vectors are, so that bits do not
-depend on them. Rows add eight rows of b, each times its element of a, to what the result holds, in the order of k.
+Parameters are those of `microkernel`; turn is not used. The bandwidth of the large matrix limits all forms. Dots
+multiply a vector of each of some rows of a by vectors of the columns of b, which are copied to be contiguous, and add
+up the lanes at the end. A step is 64 bytes on every machine, so bits do not depend on them. Rows add
+eight rows of b, each times its element of a, to the result, in the order of k.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from tracer.codegen.llvm.kernels.gemm.kernel_shapes import KINDS, PARAMETERS, Shape, attributes, fused, intrinsics, mask
+from tracer.codegen.llvm.kernels.gemm.kernel_shapes import PARAMETERS, Shape, attributes, fused, intrinsics, mask
 from tracer.codegen.llvm.toolchain.target import is_x86
 
 COUNTS: Final = range(2, 8)
 """Rows or columns that there are kernels for."""
 FORMS: Final = ("dots", "outs", "rows")
 _STEP_BITS: Final = 512
-_DOTS_DEPTH: Final = 1 << 14  # bytes of a row of a between sums: each column of b has as many, on the stack
+_DOTS_DEPTH: Final = 1 << 14  # bytes of a row of a between sums; a column of b on the stack has as many
 _ROWS_DEPTH: Final = 512
 _GROUP: Final = 8  # rows of b at a time
-_LEAST_LARGE: Final = 1 << 16  # elements of the large matrix: fewer lie in the second cache, and BLAS is as fast
-_LEAST_DOT, _LEAST_DOTS = 48, 16  # of k and of m
-_LEAST_ROWS, _LEAST_ROW = 16, 32  # of k and of n
-
-
-def skinny_form(kind: str, m: int, n: int, k: int, transpose_a: bool, transpose_b: bool) -> tuple[str, int] | None:
-    """The form for a product, and its count; None where neither fits."""
-    if kind not in KINDS:
-        return None
-    if n in COUNTS and not transpose_a and k >= _LEAST_DOT and m >= _LEAST_DOTS and m * k >= _LEAST_LARGE:
-        return "dots", n
-    if m in COUNTS and transpose_b and k >= _LEAST_DOT and n >= _LEAST_DOTS and n * k >= _LEAST_LARGE:
-        return "outs", m
-    if m in COUNTS and not transpose_b and k >= _LEAST_ROWS and n >= _LEAST_ROW and n * k >= _LEAST_LARGE:
-        return "rows", m
-    return None
 
 
 def skinny_kind(form: str, count: int, kind: str) -> str:
-    """What the functions of one form are named by."""
+    """Return the name of a form's functions, without their prefix."""
     return f"{form}{count}_{kind}"
 
 
 def skinny_text(form: str, count: int, kind: str, vector_bits: int | None = None) -> str:
-    """The kernel of a form, for this machine or one like it with vectors of so many bits."""
+    """Return the kernel of a form, for this machine or one like it with vectors of so many bits."""
     return _rows(kind, count, vector_bits) if form == "rows" else _dots(form, kind, count, vector_bits)
 
 
 def _registers(bits: int) -> int:
-    """Vectors that registers hold."""
+    """Return the number of vector registers."""
     return 32 if bits == 512 or not is_x86() else 16
 
 
@@ -65,7 +49,7 @@ def _load(s: Shape, name: str, at: str, masked: bool) -> str:
 
 
 def _copied(s: Shape, count: int, step: str, apart: int) -> list[str]:
-    """One element of each row or column of the small matrix, a `step` from the next, to places so far apart."""
+    """Copy one element of each row or column of the small matrix, a `step` from the next, `apart` elements apart."""
     lines = []
     for n in range(count):
         lines += [
@@ -82,7 +66,7 @@ def _copied(s: Shape, count: int, step: str, apart: int) -> list[str]:
 
 
 def _dots(form: str, kind: str, count: int, vector_bits: int | None) -> str:
-    """Rows of the large matrix, which is b where outs are wanted, times columns of the other."""
+    """Return the kernel that multiplies rows of the large matrix, b for outs, by columns of the other."""
     large, row, length, small, along, beside = (
         ("a", "a_row", "m", "b", "b_row", "b_column")
         if form == "dots"
@@ -100,7 +84,7 @@ def _dots(form: str, kind: str, count: int, vector_bits: int | None) -> str:
     for r in range(rows):
         begins += [
             f"  %row{r} = add i64 %i, {r}",
-            f"  %kept{r} = call i64 @llvm.smin.i64(i64 %row{r}, i64 %last)",  # rows beyond the last are the last again
+            f"  %kept{r} = call i64 @llvm.smin.i64(i64 %row{r}, i64 %last)",  # rows beyond the last repeat it
             f"  %a.skip{r} = mul i64 %kept{r}, %{row}",
             f"  %a{r} = getelementptr {s.element}, ptr %a.at, i64 %a.skip{r}",
         ]
@@ -178,7 +162,7 @@ done:
 
 
 def _dots_step(s: Shape, rows: int, count: int, depth: int, name: str, *, masked: bool) -> list[str]:
-    """A vector of each row times one of each column, added to the sums."""
+    """Multiply a vector of each row by one of each column, and add to the sums."""
     lines = []
     for r in range(rows):
         lines.append(f"  %{name}.a.at{r} = getelementptr {s.element}, ptr %a{r}, i64 %q")
@@ -193,7 +177,7 @@ def _dots_step(s: Shape, rows: int, count: int, depth: int, name: str, *, masked
 
 
 def _lanes_added(s: Shape, form: str, rows: int, count: int) -> list[str]:
-    """The lanes of each sum, halves added until one is left."""
+    """Add up the lanes of each sum, half by half."""
     lines = []
     for r in range(rows):
         for c in range(count):
@@ -218,7 +202,7 @@ def _lanes_added(s: Shape, form: str, rows: int, count: int) -> list[str]:
 
 
 def _added(s: Shape, rows: int, count: int) -> list[str]:
-    """All that is there is read before any of it is written: rows beyond the last are the last again."""
+    """Read all of the result before any of it is written: rows beyond the last repeat it."""
     lines = []
     for name in [f"{r}.{c}" for r in range(rows) for c in range(count)]:
         lines.append(f"  %old{name} = load {s.element}, ptr %out{name}, align {s.size}")
@@ -309,7 +293,7 @@ done:
 
 
 def _group(s: Shape, count: int, group: int, vectors: int) -> str:
-    """Add so many rows of b, each times its elements of a, to the rows of the result."""
+    """Return the function that adds `group` rows of b, each times its elements of a, to the rows of the result."""
     at = []
     for u in range(group):
         at.append(f"  %b.skip{u} = mul i64 %b_row, {u}")
@@ -350,7 +334,7 @@ done:
 
 
 def _group_step(s: Shape, count: int, group: int, vectors: int, name: str, *, masked: bool) -> list[str]:
-    """The same for `vectors` of each row of the result."""
+    """Add rows of b to `vectors` vectors of each row of the result."""
     lines, spread = [], f"<{s.lanes} x i32> zeroinitializer"
     for r in range(count):
         lines.append(f"  %{name}.out{r} = getelementptr {s.element}, ptr %out{r}, i64 %j.{name}")

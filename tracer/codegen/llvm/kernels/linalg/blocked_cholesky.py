@@ -1,10 +1,10 @@
-"""Cholesky of large matrices in blocks: LAPACK and BLAS for blocks of columns, our products for the rest, threads.
+"""Cholesky of large matrices in blocks: LAPACK and BLAS for blocks of columns, our products for the rest, on threads.
 
-    library.blocked.potrf_<dtype>: as that of `lapack`, for real matrices
+    library.blocked.potrf_<dtype>    in place, parameters as in `lapack`, for real matrices
 
-Right-looking (Golub & Van Loan 2013, Matrix Computations, 4.2.6): a block of columns is factored; then every strip of
-what lies behind has its part of the factor solved for, and the product of both taken away. Strips follow from the shape
-alone and are each a thread's own, so bits do not depend on the number of threads. As in `lapack`, column-major matrices
+Right-looking (Golub & Van Loan 2013, Matrix Computations, 4.2.6). A block of columns is factored. Then every strip
+behind it has its part of the factor solved for, and the product of both subtracted. Strips follow from the shape alone
+and each belongs to one thread, so bits do not depend on the number of threads. As in `lapack`, column-major matrices
 are seen as rows: our products read and write them transposed.
 """
 
@@ -17,14 +17,12 @@ from tracer.codegen.llvm.kernels.gemm.dispatch import BLAS_LETTER, THREADS, on_o
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept, loop
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import KINDS
 
-LEAST: Final = 192
-"""Rows of matrices for which blocks pay, on one thread already: 0.97 of LAPACK's time at 192 in f64, 0.93 at 256 and
-0.68 at 512."""
-_BLOCK: Final = 64  # 32 to 96 differ by a twentieth
+_GIVEN: Final = ("ptr %a", "i64 %n", "i64 %j", "i64 %width")
+_BLOCK: Final = 64  # columns; 32 to 96 differ by a twentieth
 
 
 def blocked_text(kind: str) -> tuple[str, ...]:
-    """The texts that calls need."""
+    """Return the texts that calls need."""
     return THREADS, _DECLARED, _common(kind), _potrf(kind)
 
 
@@ -35,7 +33,7 @@ declare i64 @llvm.smin.i64(i64, i64)
 
 
 def _common(kind: str) -> str:
-    """out -= x @ b, where x is [rows, columns], `step` from row to row, and no more than a block of either."""
+    """Return the function for out -= x @ b, where x is [rows, columns] of at most a block, `step` from row to row."""
     element, size = KINDS[kind]
     numbers = ", ".join(["i64"] * 8)
     return f"""\
@@ -75,7 +73,7 @@ i64 1, i64 %b.row, i64 %b.column, i64 %out.row, ptr %turn)
 
 
 def _narrow(**sizes: str) -> str:
-    """Sizes in memory, as C's int; the slots are the function's own."""
+    """Store sizes as C's int in the function's slots."""
     return "\n".join(
         f"  %{name}.narrow = trunc i64 {value} to i32\n  store i32 %{name}.narrow, ptr %{name}.slot"
         for name, value in sizes.items()
@@ -87,7 +85,7 @@ def _slots(*names: str) -> str:
 
 
 def _sides(letters: str) -> str:
-    """What trsm is told in letters: the factor's side, its triangle, its form and its diagonal."""
+    """Write trsm's letters: the factor's side, its triangle, its form and its diagonal."""
     names = enumerate(("triangle", "form", "diagonal"), 1)
     places = "\n".join(f"  %{name} = getelementptr i8, ptr %side, i64 {n}" for n, name in names)
     return f"""\
@@ -97,7 +95,7 @@ def _sides(letters: str) -> str:
 
 
 def _stack(kind: str) -> str:
-    """The loop over the matrices, while BLAS uses no other threads."""
+    """Return the loop over the matrices, with BLAS on one thread."""
     names = "ptr %a, i64 %batch, i64 %n"
     each = f"""\
   %skip = mul i64 %i, %area
@@ -117,15 +115,65 @@ entry:
 """
 
 
+def _blocks(kind: str) -> str:
+    """Return the loop over blocks of columns of one matrix, which factors each and shares its strips."""
+    (element, _), letter = KINDS[kind], BLAS_LETTER[kind]
+    return f"""\
+define internal void @blocks.potrf_{kind}(ptr %a, i64 %n) #2 {{
+entry:
+{_slots("width", "lda", "info")}
+  %upper = alloca i8, align 1
+  %given = alloca [4 x i64], align 8
+  store i8 85, ptr %upper
+{_narrow(lda="%n")}
+  br label %block
+block:
+  %j = phi i64 [ 0, %entry ], [ %j.next, %onward ]
+  %left = sub i64 %n, %j
+  %width = call i64 @llvm.smin.i64(i64 %left, i64 {_BLOCK})
+{_narrow(width="%width")}
+  %skip = mul i64 %j, %n
+  %corner.skip = add i64 %skip, %j
+  %corner = getelementptr {element}, ptr %a, i64 %corner.skip
+  call void @tracer_lapack_{letter}potrf(ptr %upper, ptr %width.slot, ptr %corner, ptr %lda.slot, ptr %info.slot)
+  %found = load i32, ptr %info.slot, align 4
+  %failed = icmp ne i32 %found, 0
+  br i1 %failed, label %mark, label %share
+mark:
+  %area = mul i64 %n, %n
+  %last = sub i64 %area, 1
+  %end = getelementptr {element}, ptr %a, i64 %last
+  store {element} 0x7FF8000000000000, ptr %end
+  ret void
+share:
+  %below = sub i64 %left, %width
+  %strips.up = add i64 %below, {_BLOCK - 1}
+  %strips = udiv i64 %strips.up, {_BLOCK}
+  %is.last = icmp eq i64 %below, 0
+  br i1 %is.last, label %onward, label %strips.share
+strips.share:
+{keep(*_GIVEN)}
+  call void @tracer_share(ptr @blocks.potrf.solve_{kind}, ptr %given, i64 %strips, i64 1)
+  call void @tracer_share(ptr @blocks.potrf.take_{kind}, ptr %given, i64 %strips, i64 1)
+  br label %onward
+onward:
+  %j.next = add i64 %j, {_BLOCK}
+  %j.more = icmp slt i64 %j.next, %n
+  br i1 %j.more, label %block, label %done
+done:
+  ret void
+}}"""
+
+
 def _potrf(kind: str) -> str:
+    """Return the factorization of one matrix: its loop over blocks, and the two parts that threads share."""
     element, size = KINDS[kind]
     letter = BLAS_LETTER[kind]
-    parameters = "ptr %a", "i64 %n", "i64 %j", "i64 %width"
     strip = f"""\
 entry:
 {_slots("width", "rows", "lda")}
 {_sides("LUTN")}
-{kept(*parameters)}
+{kept(*_GIVEN)}
 {_narrow(width="%width", lda="%n")}
   %stop = add i64 %j, %width
   %corner.skip = mul i64 %j, %n
@@ -160,50 +208,7 @@ declare void @tracer_lapack_{letter}potrf(ptr, ptr, ptr, ptr, ptr)
 declare void @tracer_blas_{letter}trsm(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
 declare void @{SYMBOL}{size}(ptr, i64, ptr, i64, i64, i64)
 {_stack(kind)}
-define internal void @blocks.potrf_{kind}(ptr %a, i64 %n) #2 {{
-entry:
-{_slots("width", "lda", "info")}
-  %upper = alloca i8, align 1
-  %given = alloca [4 x i64], align 8
-  store i8 85, ptr %upper
-{_narrow(lda="%n")}
-  br label %block
-block:
-  %j = phi i64 [ 0, %entry ], [ %j.next, %onward ]
-  %left = sub i64 %n, %j
-  %width = call i64 @llvm.smin.i64(i64 %left, i64 {_BLOCK})
-{_narrow(width="%width")}
-  %skip = mul i64 %j, %n
-  %corner.skip = add i64 %skip, %j
-  %corner = getelementptr {element}, ptr %a, i64 %corner.skip
-  call void @tracer_lapack_{letter}potrf(ptr %upper, ptr %width.slot, ptr %corner, ptr %lda.slot, ptr %info.slot)
-  %found = load i32, ptr %info.slot, align 4
-  %failed = icmp ne i32 %found, 0
-  br i1 %failed, label %mark, label %share
-mark:
-  %area = mul i64 %n, %n
-  %last = sub i64 %area, 1
-  %end = getelementptr {element}, ptr %a, i64 %last
-  store {element} 0x7FF8000000000000, ptr %end
-  ret void
-share:
-  %below = sub i64 %left, %width
-  %strips.up = add i64 %below, {_BLOCK - 1}
-  %strips = udiv i64 %strips.up, {_BLOCK}
-  %is.last = icmp eq i64 %below, 0
-  br i1 %is.last, label %onward, label %strips.share
-strips.share:
-{keep(*parameters)}
-  call void @tracer_share(ptr @blocks.potrf.solve_{kind}, ptr %given, i64 %strips, i64 1)
-  call void @tracer_share(ptr @blocks.potrf.take_{kind}, ptr %given, i64 %strips, i64 1)
-  br label %onward
-onward:
-  %j.next = add i64 %j, {_BLOCK}
-  %j.more = icmp slt i64 %j.next, %n
-  br i1 %j.more, label %block, label %done
-done:
-  ret void
-}}
+{_blocks(kind)}
 define internal void @blocks.potrf.solve_{kind}(ptr %given, i64 %begin, i64 %end) #2 {{
 {strip}{_narrow(rows="%rows")}
   call void @tracer_blas_{letter}trsm(ptr %side, ptr %triangle, ptr %form, ptr %diagonal, ptr %width.slot, \

@@ -1,10 +1,10 @@
 """Large triangular systems in blocks: BLAS for blocks of the diagonal, our products for the rest.
 
-    library.blocked.trsm_<dtype>: as that of `lapack`, for real matrices
+    library.blocked.trsm_<dtype>    in place, parameters as in `lapack`, for real matrices
 
-Right-looking (Golub & Van Loan 2013, Matrix Computations, 3.1.5): a block of unknowns is solved for, and its part taken
-away from all that is still to be solved for, as a product added to it. Sides are divided in strips, which follow from
-the shape alone and are each a thread's own, so bits do not depend on the number of threads.
+Right-looking (Golub & Van Loan 2013, Matrix Computations, 3.1.5). A block of unknowns is solved for, and its product
+with the matrix is subtracted from all right-hand sides behind it. Right-hand sides are split in strips, which the
+schedule chooses from the shape alone. Each strip belongs to one thread, so bits do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -17,33 +17,28 @@ from tracer.codegen.llvm.kernels.gemm.dispatch import BLAS_LETTER, THREADS, on_o
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import KINDS
 from tracer.codegen.llvm.kernels.linalg.lapack import TRSM_LETTERS
+from tracer.ir import loop
 
-LEAST: Final = 128
-"""Rows of matrices for which blocks pay: 1.0 to 1.4 times as fast as BLAS at 128, 1.2 to 2.8 from 192 on."""
 _BLOCK: Final = 64
-_STRIP, _UNIT = 192, 48  # sides in a strip, at most, and what their number is a multiple of: whole panels of products
+_STRIP: Final = 192  # columns of right-hand sides that a thread has room for
 _LANES: Final = 8  # elements copied at once
-_GRAIN: Final = 1 << 20  # multiplications that are worth a thread: some 20 µs
 _GIVEN: Final = (
     "ptr %a", "ptr %x", "i64 %n", "i64 %others", "i64 %left", "i64 %lower", "i64 %form", "i64 %unit", "i64 %width",
     "i64 %strips",
 )  # fmt: skip
 
 
-def systems_call(kind: str, spelled: Sequence[str], batch: int, n: int, others: int) -> str:
-    """The call for a stack of systems."""
-    strips = -(-others // _STRIP)
-    width = -(-others // (strips * _UNIT)) * _UNIT
-    strips = -(-others // width)
-    grain = max(_GRAIN // (n * n * min(width, others) // 2), 1)
-    given = [*spelled, f"i64 {width}", f"i64 {strips}", f"i64 {batch * strips}", f"i64 {grain}"]
+def systems_call(kind: str, spelled: Sequence[str], batch: int, split: loop.Split) -> str:
+    """Return the call for a stack of systems, whose right-hand sides are split in strips."""
+    units = batch * split.count
+    given = [*spelled, *(f"i64 {x}" for x in (split.width, split.count, units, split.at_once))]
     return f"call void @library.blocked.trsm_{kind}({', '.join(given)})"
 
 
 def systems_text(kind: str) -> tuple[str, ...]:
-    """The texts that calls need."""
+    """Return the texts that calls need."""
     element, size = KINDS[kind]
-    letter, values = BLAS_LETTER[kind], f"<{_LANES} x {element}>"
+    letter = BLAS_LETTER[kind]
     numbers = ", ".join(["i64"] * 8)
     parameters = ", ".join([*_GIVEN[:2], "i64 %batch", *_GIVEN[2:]])
     share = f"call void @tracer_share(ptr @systems.part_{kind}, ptr %given, i64 %units, i64 %grain)"
@@ -59,6 +54,81 @@ entry:
 {keep(*_GIVEN)}
 {on_one_thread(share)}
 }}
+{_part(kind)}"""
+    return THREADS, text
+
+
+def _negated(kind: str) -> str:
+    """Copy the solved unknowns' negatives, so that their product is added."""
+    (element, size), values = KINDS[kind], f"<{_LANES} x {KINDS[kind][0]}>"
+    return f"""\
+copy:
+  %r = phi i64 [ 0, %block ], [ %r.next, %copy.end ]
+  %from.skip = mul i64 %r, %x.row
+  %from = getelementptr {element}, ptr %own, i64 %from.skip
+  %to.skip = mul i64 %r, %rows
+  %to = getelementptr {element}, ptr %less, i64 %to.skip
+  br label %several
+several:
+  %v = phi i64 [ 0, %copy ], [ %v.next, %several.copy ]
+  %v.next = add i64 %v, {_LANES}
+  %is.whole = icmp sle i64 %v.next, %rows
+  br i1 %is.whole, label %several.copy, label %one
+several.copy:
+  %from.v = getelementptr {element}, ptr %from, i64 %v
+  %to.v = getelementptr {element}, ptr %to, i64 %v
+  %values = load {values}, ptr %from.v, align {size}
+  %negatives = fneg {values} %values
+  store {values} %negatives, ptr %to.v, align {size}
+  br label %several
+one:
+  %c = phi i64 [ %v, %several ], [ %c.next, %one.copy ]
+  %c.more = icmp slt i64 %c, %rows
+  br i1 %c.more, label %one.copy, label %copy.end
+one.copy:
+  %from.c = getelementptr {element}, ptr %from, i64 %c
+  %to.c = getelementptr {element}, ptr %to, i64 %c
+  %value = load {element}, ptr %from.c, align {size}
+  %negative = fneg {element} %value
+  store {element} %negative, ptr %to.c, align {size}
+  %c.next = add i64 %c, 1
+  br label %one
+copy.end:
+  %r.next = add i64 %r, 1
+  %r.more = icmp slt i64 %r.next, %columns
+  br i1 %r.more, label %copy, label %multiply"""
+
+
+def _subtracted(kind: str) -> str:
+    """Subtract the unknowns' product with the matrix from the right-hand sides still to be solved."""
+    element = KINDS[kind][0]
+    return f"""\
+multiply:
+  %out.skip = mul i64 %rest.at, %x.block.step
+  %out = getelementptr {element}, ptr %x.i, i64 %out.skip
+  br i1 %is.left, label %from.left, label %from.right
+from.left:
+  %below.row = mul i64 %rest.at, %a.row
+  %below.column = mul i64 %j, %a.column
+  %below.skip = add i64 %below.row, %below.column
+  %below = getelementptr {element}, ptr %a.i, i64 %below.skip
+  call void @tracer_product_add_{kind}(ptr %below, ptr %less, ptr %out, i64 %rest, i64 %sides, i64 %count, \
+i64 %a.row, i64 %a.column, i64 %sides, i64 1, i64 %others, ptr null)
+  br label %block.end
+from.right:
+  %beside.row = mul i64 %j, %a.row
+  %beside.column = mul i64 %rest.at, %a.column
+  %beside.skip = add i64 %beside.row, %beside.column
+  %beside = getelementptr {element}, ptr %a.i, i64 %beside.skip
+  call void @tracer_product_add_{kind}(ptr %less, ptr %beside, ptr %out, i64 %sides, i64 %rest, i64 %count, \
+i64 %count, i64 1, i64 %a.row, i64 %a.column, i64 %n, ptr %turn)
+  br label %block.end"""
+
+
+def _part(kind: str) -> str:
+    """Return the function that solves the strips from `begin` to `end`, block of unknowns by block."""
+    (element, size), letter = KINDS[kind], BLAS_LETTER[kind]
+    return f"""\
 define internal void @systems.part_{kind}(ptr %given, i64 %begin, i64 %end) #2 {{
 entry:
   %sizes = alloca [4 x i32], align 4
@@ -129,61 +199,8 @@ ptr %columns.slot, ptr @systems.one.{kind}, ptr %corner, ptr %sizes, ptr %own, p
   %rest.at = select i1 %goes.down, i64 %stop, i64 0
   %has.rest = icmp sgt i64 %rest, 0
   br i1 %has.rest, label %copy, label %block.end
-copy:
-  %r = phi i64 [ 0, %block ], [ %r.next, %copy.end ]
-  %from.skip = mul i64 %r, %x.row
-  %from = getelementptr {element}, ptr %own, i64 %from.skip
-  %to.skip = mul i64 %r, %rows
-  %to = getelementptr {element}, ptr %less, i64 %to.skip
-  br label %several
-several:
-  %v = phi i64 [ 0, %copy ], [ %v.next, %several.copy ]
-  %v.next = add i64 %v, {_LANES}
-  %is.whole = icmp sle i64 %v.next, %rows
-  br i1 %is.whole, label %several.copy, label %one
-several.copy:
-  %from.v = getelementptr {element}, ptr %from, i64 %v
-  %to.v = getelementptr {element}, ptr %to, i64 %v
-  %values = load {values}, ptr %from.v, align {size}
-  %negatives = fneg {values} %values
-  store {values} %negatives, ptr %to.v, align {size}
-  br label %several
-one:
-  %c = phi i64 [ %v, %several ], [ %c.next, %one.copy ]
-  %c.more = icmp slt i64 %c, %rows
-  br i1 %c.more, label %one.copy, label %copy.end
-one.copy:
-  %from.c = getelementptr {element}, ptr %from, i64 %c
-  %to.c = getelementptr {element}, ptr %to, i64 %c
-  %value = load {element}, ptr %from.c, align {size}
-  %negative = fneg {element} %value
-  store {element} %negative, ptr %to.c, align {size}
-  %c.next = add i64 %c, 1
-  br label %one
-copy.end:
-  %r.next = add i64 %r, 1
-  %r.more = icmp slt i64 %r.next, %columns
-  br i1 %r.more, label %copy, label %multiply
-multiply:
-  %out.skip = mul i64 %rest.at, %x.block.step
-  %out = getelementptr {element}, ptr %x.i, i64 %out.skip
-  br i1 %is.left, label %from.left, label %from.right
-from.left:
-  %below.row = mul i64 %rest.at, %a.row
-  %below.column = mul i64 %j, %a.column
-  %below.skip = add i64 %below.row, %below.column
-  %below = getelementptr {element}, ptr %a.i, i64 %below.skip
-  call void @tracer_product_add_{kind}(ptr %below, ptr %less, ptr %out, i64 %rest, i64 %sides, i64 %count, \
-i64 %a.row, i64 %a.column, i64 %sides, i64 1, i64 %others, ptr null)
-  br label %block.end
-from.right:
-  %beside.row = mul i64 %j, %a.row
-  %beside.column = mul i64 %rest.at, %a.column
-  %beside.skip = add i64 %beside.row, %beside.column
-  %beside = getelementptr {element}, ptr %a.i, i64 %beside.skip
-  call void @tracer_product_add_{kind}(ptr %less, ptr %beside, ptr %out, i64 %sides, i64 %rest, i64 %count, \
-i64 %count, i64 1, i64 %a.row, i64 %a.column, i64 %n, ptr %turn)
-  br label %block.end
+{_negated(kind)}
+{_subtracted(kind)}
 block.end:
   %b.next = add i64 %b, 1
   %b.more = icmp slt i64 %b.next, %blocks
@@ -196,4 +213,3 @@ done:
   ret void
 }}
 """
-    return THREADS, text

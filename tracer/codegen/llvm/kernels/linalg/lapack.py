@@ -1,6 +1,6 @@
 """LAPACK and BLAS on stacks of matrices: loops over the stack, on one thread, as LLVM text.
 
-LAPACK's matrices are column-major: what lies in rows is seen as its transpose.
+LAPACK's matrices are column-major: row-major ones are seen as their transposes.
 
     potrf_<dtype>   a[n, n]; batch, n                 in place: the lower triangle, by rows, becomes L of A = L L^H
     getrf_<dtype>   a[n, m], pivots[k]; batch, m, n   in place: the matrix of m rows, by columns; rows from 1
@@ -26,12 +26,12 @@ _NAN: Final = {"float": "0x7FF8000000000000", "double": "0x7FF8000000000000"}
 
 
 def definition(routine: str, kind: str) -> tuple[str, ...]:
-    """The texts that calls of a routine need."""
+    """Return the texts that calls of a routine need."""
     return THREADS, {"potrf": _potrf, "getrf": _getrf, "trsm": _trsm}[routine](kind)
 
 
 def external(routine: str, kind: str) -> tuple[str, str, str]:
-    """The routine's symbol, the module of SciPy that has it, and its name there."""
+    """Return the routine's symbol, the module of SciPy that has it, and its name there."""
     letter, library = BLAS_LETTER[kind], "blas" if routine == "trsm" else "lapack"
     return f"tracer_{library}_{letter}{routine}", f"scipy.linalg.cython_{library}", f"{letter}{routine}"
 
@@ -107,7 +107,7 @@ TRSM_LETTERS: Final = """\
   store i8 %triangle, ptr %letter1
   store i8 %operation, ptr %letter2
   store i8 %diagonal, ptr %letter3"""
-"""What trsm is told by letters, in its order, of our flags: it reads by columns, so that sides and triangles change."""
+"""trsm's letters in its order, from our flags. It reads by columns, so sides and triangles change."""
 
 
 def _trsm(kind: str) -> str:
@@ -150,7 +150,7 @@ done:
 
 
 def _stack(routine: str, kind: str, views: Sequence[str], sizes: Sequence[str]) -> str:
-    """The function that calls the loop while BLAS uses no other threads, and the head of the loop's."""
+    """Return the function that calls the loop with BLAS on one thread, and the head of the loop's function."""
     parameters = ", ".join([*(f"ptr %{v}" for v in views), *(f"i64 %{s}" for s in ("batch", *sizes))])
     call = on_one_thread(f"call void @library.{routine}_{kind}({parameters})")
     return f"""\
@@ -163,7 +163,7 @@ entry:"""
 
 
 def _slots(*sizes: str) -> str:
-    """Sizes in memory, as C's int."""
+    """Store sizes as C's int."""
     return "\n".join(
         f"  %{s}.slot = alloca i32, align 4\n  %{s}.narrow = trunc i64 %{s} to i32\n"
         f"  store i32 %{s}.narrow, ptr %{s}.slot"

@@ -1,14 +1,14 @@
-"""LU of real matrices by kernels of our own, in a module that is compiled once.
+"""LU of real matrices by our own kernels, in a module that is compiled once.
 
     void tracer_lu_f64(ptr a, ptr pivots, ptr work, i64 m, i64 n)
-    a[m, n], by rows, becomes its factors; pivots[min(m, n)], i32: the rows that were chosen, counted from 1, as LAPACK
-    counts. work[2 c, m + 128], where c is min(m, n, 64) up to a multiple of eight: room for two panels.
+    a[m, n], by rows, becomes its factors; pivots[min(m, n)], i32: the chosen rows, counted from 1, as in LAPACK.
+    work[2 c, m + 128], where c is min(m, n, 64) up to a multiple of eight: room for two panels.
 
-Right-looking, in panels of 64 columns (Golub & Van Loan 2013, Matrix Computations, 3.2.11). Behind a panel, each strip
-of 64 columns has its rows exchanged, its part of the upper factor solved for, and the product of both taken away from
-the rest; strips before it have their rows exchanged. Threads share strips. Whoever has the first one factors the next
-panel, which is all of it, while the others take the rest. Strips follow from the shape alone, so bits do not depend on
-the number of threads.
+Right-looking, in panels of 64 columns (Golub & Van Loan 2013, Matrix Computations, 3.2.11). Each strip of 64 columns
+behind a panel has its rows exchanged, its part of the upper factor solved for, and the product of both subtracted from
+the rest. Strips before the panel have their rows exchanged. Threads share strips. The thread of the first strip also
+factors the next panel, which lies in it, while other threads run the other strips. Strips follow from the shape alone,
+so bits do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tracer.codegen.llvm.kernels.gemm.kernel_shapes import KINDS, Shape, attribu
 from tracer.codegen.llvm.kernels.linalg.lu_panel import BLOCK, at, panel_kernels, solve_vectors
 
 NAME: Final = "tracer_lu_"
-_APART: Final = 16  # columns of a panel lie an odd number of these elements apart: in different places of a cache
+_APART: Final = 16  # columns of a panel are an odd multiple of these elements apart, in different cache sets
 _GIVEN: Final = (
     "ptr %a", "ptr %pivots", "ptr %work", "i64 %m", "i64 %n", "i64 %steps", "i64 %ld", "i64 %j", "i64 %width",
     "i64 %strips",
@@ -29,7 +29,7 @@ _GIVEN: Final = (
 
 
 def lu_text(kind: str, vector_bits: int | None = None) -> str:
-    """The module of one dtype, for this machine or one like it with vectors of so many bits."""
+    """Return the module of one dtype, for this machine or one like it with vectors of so many bits."""
     s = Shape(kind, vector_bits)
     numbers = ", ".join(["i64"] * 8)
     return f"""\
@@ -48,7 +48,7 @@ declare i64 @llvm.smin.i64(i64, i64)
 
 
 def lu_definition(kind: str) -> str:
-    """A loop over a stack of matrices, which use the same room."""
+    """Return a loop over a stack of matrices, which use the same work memory."""
     element = KINDS[kind][0]
     each = f"""\
   %a.skip = mul i64 %i, %area
@@ -70,7 +70,7 @@ entry:
 
 
 def _matrix(s: Shape, kind: str) -> str:
-    """Panel by panel; the first one alone."""
+    """Return the loop over panels; the first panel is factored alone."""
     strips = f"""\
   %left = sub i64 %steps, %j
   %width = call i64 @llvm.smin.i64(i64 %left, i64 {BLOCK})
@@ -98,7 +98,7 @@ entry:
 
 
 def _of_panel(s: Shape) -> str:
-    """The panel from column `%j` on; neighbours lie in different halves of `%work`."""
+    """Return the functions for the panel from column `%j` on; consecutive panels use different halves of `%work`."""
     return f"""\
 define internal ptr @panel.place(ptr %work, i64 %steps, i64 %ld, i64 %j) #0 {{
   %width = call i64 @llvm.smin.i64(i64 %steps, i64 {BLOCK})
@@ -123,7 +123,7 @@ define internal void @panel.at(ptr %a, ptr %pivots, ptr %work, i64 %m, i64 %n, i
 
 
 def _strips(s: Shape, kind: str) -> str:
-    """The strips from `%begin` to `%end`: those behind the panel first, then those before it."""
+    """Return the function for the strips from `%begin` to `%end`: behind the panel, then before it."""
     some = s.lanes * solve_vectors(s)
     width = -(-BLOCK // some) * some
     solve = f"""\
@@ -178,7 +178,7 @@ entry:
 
 
 def _copy(s: Shape, i: str, source: str, source_step: str, target: str, target_step: str, back: str | None) -> str:
-    """`%width` rows of `%columns` from source to target; their negatives to `back`, which is the source."""
+    """Copy `%width` rows of `%columns` from source to target, and their negatives back to the source if `back`."""
 
     def element(kind: str, at: str) -> str:
         negative = f"\n  {at}.less = fneg {kind} {at}.value\n  store {kind} {at}.less, ptr {at}.from, align {s.size}"
@@ -199,7 +199,7 @@ def _copy(s: Shape, i: str, source: str, source_step: str, target: str, target_s
 
 
 def _rows_exchanged(s: Shape) -> str:
-    """`%columns` of rows `%step` apart, where rows were chosen for those from `%j` to `%stop`."""
+    """Return the function that exchanges, in `%columns` of rows `%step` apart, the rows chosen from `%j` to `%stop`."""
 
     def swap(kind: str, i: str) -> str:
         return f"""\

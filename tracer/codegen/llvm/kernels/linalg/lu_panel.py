@@ -1,9 +1,10 @@
-"""LU of a panel of columns with partial pivoting, and systems of its unit triangle: kernels for `row_factors`.
+"""LU of a panel of columns with partial pivoting, and systems of its unit triangle: kernels for `linalg.lu`.
 
-A panel lies by columns, `%ld` elements apart, so that rows are lanes; rows up to a whole number of vectors are zeros.
-Eight columns at a time (Golub & Van Loan 2013, Matrix Computations, 3.4.2, as a left-looking block algorithm): what the
-columns before take from them is a product whose sums stay in registers; then each is searched, scaled, and taken from
-those of the eight behind it. The first of the largest is the pivot, as in LAPACK; what is no number is never chosen.
+A panel lies by columns, `%ld` elements apart, so rows are lanes; rows up to a whole number of vectors are zeros. Eight
+columns are factored at a time (Golub & Van Loan 2013, Matrix Computations, 3.4.2, as a left-looking block algorithm).
+The product with the columns before them is subtracted with its sums in registers. Then each column is searched, scaled,
+and subtracted from the rest of the eight. The pivot is the first of the largest elements, as in LAPACK; NaN is never
+chosen.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from tracer.codegen.llvm.kernels.gemm.kernel_loops import loop
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import Shape, fused
 
 BLOCK: Final = 64  # columns of a panel, at most
-_EIGHT: Final = 8  # columns that are factored at once, and rows that are solved for at once
-_AHEAD: Final = 4  # vectors in a round of a search
-_LEAST_NORMAL: Final = {"f32": "0x3810000000000000", "f64": "0x0010000000000000"}
+_EIGHT: Final = 8  # columns factored at once, and rows solved for at once
+_AHEAD: Final = 4  # vectors in an iteration of a search
+_MIN_NORMAL: Final = {"f32": "0x3810000000000000", "f64": "0x0010000000000000"}
 
 
 def at(s: Shape, name: str, base: str, row: str, step: str, column: str) -> str:
-    """`name`: where row * step + column is."""
+    """Write `name`: the address of the element at row * step + column."""
     return f"""\
   {name}.row = mul i64 {row}, {step}
   {name}.skip = add i64 {name}.row, {column}
@@ -29,14 +30,14 @@ def at(s: Shape, name: str, base: str, row: str, step: str, column: str) -> str:
 
 
 def everywhere(s: Shape, name: str, value: str) -> str:
-    """`name`: a vector of a scalar."""
+    """Write `name`: a vector of a scalar."""
     return f"""\
   {name}.one = insertelement {s.vector} poison, {s.element} {value}, i64 0
   {name} = shufflevector {s.vector} {name}.one, {s.vector} poison, <{s.lanes} x i32> zeroinitializer"""
 
 
 def panel_kernels(kind: str, vector_bits: int | None) -> str:
-    """What `row_factors` calls: @solve, and @panel with all that it calls."""
+    """Return the functions of `linalg.lu`: @solve, and @panel with all that it calls."""
     s = Shape(kind, vector_bits)
     table = Shape(kind, vector_bits)
     table.lanes, table.vector = _EIGHT, f"<{_EIGHT} x {s.element}>"
@@ -54,14 +55,14 @@ def panel_kernels(kind: str, vector_bits: int | None) -> str:
 
 
 def solve_vectors(s: Shape) -> int:
-    """Vectors of columns that are solved for at once: eight rows of sums in each."""
+    """Return the vectors of columns that are solved for at once: eight rows of sums in each."""
     return 2 if s.vectors > 2 else 1
 
 
 def _solve(s: Shape, name: str, vectors: int) -> str:
-    """x = L^-1 x for `%w` rows, up to a multiple of eight, and some vectors of columns; L is the unit triangle of p.
+    """Return the function for x = L^-1 x of `%w` rows and `vectors` of columns; L is the unit triangle of p.
 
-    What is computed for rows beyond `%w` is nobody's.
+    Rows beyond `%w`, up to a multiple of eight, are computed but never read.
     """
     lines, ends = [], []
     rows, columns = range(_EIGHT), range(vectors)
@@ -99,7 +100,7 @@ define internal void @{name}(ptr %p, i64 %ld, i64 %w, ptr %x, i64 %step) #0 {{
 
 
 def _less_of(s: Shape, name: str, base: str, place: int) -> str:
-    """`name`: a vector of the negative of an element."""
+    """Write `name`: a vector of the negative of an element."""
     return f"""\
   {name}.at = getelementptr {s.element}, ptr {base}, i64 {place}
   {name}.value = load {s.element}, ptr {name}.at, align {s.size}
@@ -108,9 +109,9 @@ def _less_of(s: Shape, name: str, base: str, place: int) -> str:
 
 
 def _take(s: Shape) -> str:
-    """Rows from `%first` on of eight columns from there on, less what the columns before have of them.
+    """Return the function that subtracts the columns before from eight columns, in rows from `%first` on.
 
-    u: what they have, negative, [first, 8].
+    u: the upper factor's negative in these columns, [first, 8].
     """
     columns, vectors = range(_EIGHT), range(s.vectors if s.vectors > 2 else 1)
     lines, body, ends = [], [], []
@@ -141,7 +142,7 @@ define internal void @take(ptr %p, i64 %ld, i64 %first, i64 %rows, ptr %u) #0 {{
 
 
 def _lanes_from(s: Shape, place: str, least: str, op: str) -> str:
-    """`%mask`: the lanes of the vector at `place` whose rows compare so with `least`."""
+    """Write `%mask`: the lanes of the vector at `place` whose rows compare by `op` with `least`."""
     lanes = f"<{s.lanes} x i64>"
     numbers = ", ".join(f"i64 {lane}" for lane in range(s.lanes))
     return f"""\
@@ -152,7 +153,7 @@ def _lanes_from(s: Shape, place: str, least: str, op: str) -> str:
 
 
 def _largest(s: Shape) -> str:
-    """The first row from `%j` on where the column is largest; `%j` where nothing is a number."""
+    """Return the function that finds the first row from `%j` on where the column is largest; `%j` if all are NaN."""
     ones = ", ".join([f"{s.element} -1.0"] * s.lanes)
     parts = range(_AHEAD)
     body = []
@@ -221,9 +222,9 @@ none:
 
 
 def _scale(s: Shape, kind: str) -> str:
-    """The rows behind `%j` by the pivot there, which is left as it is, and so is the column where it is zero.
+    """Return the function that divides the rows behind `%j` by the pivot there; a zero pivot leaves the column alone.
 
-    They are multiplied by its reciprocal, as in LAPACK, where that is a number.
+    They are multiplied by the pivot's reciprocal, as in LAPACK, if it is finite.
     """
     divide = f"""\
   %n.at = getelementptr {s.element}, ptr %x, i64 %n
@@ -244,7 +245,7 @@ entry:
   br i1 %none, label %done, label %some
 some:
   %size = call {s.element} @llvm.fabs.f{8 * s.size}({s.element} %pivot)
-  %is.small = fcmp olt {s.element} %size, {_LEAST_NORMAL[kind]}
+  %is.small = fcmp olt {s.element} %size, {_MIN_NORMAL[kind]}
   br i1 %is.small, label %small, label %usual
 small:
   %below = add i64 %j, 1
@@ -269,7 +270,7 @@ done:
 
 
 def _less(s: Shape) -> str:
-    """The rows of y behind `%j`, less its element there times those of x."""
+    """Return the function that subtracts from the rows of y behind `%j` its element there times x's."""
     newline = "\n"
     take = f"""\
   %x.at = getelementptr {s.element}, ptr %x, i64 %i
@@ -301,7 +302,7 @@ entry:
 
 
 def _exchanged(s: Shape) -> str:
-    """The elements at `%here` and `%there` change places."""
+    """Exchange the elements at `%here` and `%there`."""
     return f"""\
   %one = load {s.element}, ptr %here, align {s.size}
   %other = load {s.element}, ptr %there, align {s.size}
@@ -310,7 +311,7 @@ def _exchanged(s: Shape) -> str:
 
 
 def _eight(s: Shape) -> str:
-    """The columns from `%first` to `%stop`, at most eight, factored; the rows that are chosen, counted from 0."""
+    """Return the function that factors the columns from `%first` to `%stop`, at most eight; rows count from 0."""
     swap = f"""\
 {at(s, "%here", "%p", "%c", "%ld", "%j")}
 {at(s, "%there", "%p", "%c", "%ld", "%place")}
@@ -337,7 +338,7 @@ entry:
 
 
 def _exchange(s: Shape) -> str:
-    """In the columns from `%c` to `%c.stop`, the rows that were chosen for those from `%first` to `%stop`."""
+    """Return the function that exchanges the chosen rows from `%first` to `%stop` in the columns up to `%c.stop`."""
     swap = f"""\
   %chosen.at = getelementptr i32, ptr %chosen, i64 %j
   %narrow = load i32, ptr %chosen.at, align 4
@@ -357,7 +358,7 @@ entry:
 
 
 def _panel(s: Shape) -> str:
-    """`%w` columns of a, by rows `%step` apart, factored by way of p; the rows that are chosen, counted from 1."""
+    """Return the function that factors `%w` columns of a, rows `%step` apart, in p; chosen rows count from 1."""
     turn = f"call void @{SYMBOL}{s.size}"
     values = f"<{_EIGHT} x {s.element}>"
     clear = f"""\

@@ -1,11 +1,11 @@
-"""Triangular systems of one side by kernels of our own, in a module that is compiled once.
+"""Triangular systems of one right-hand side by our own kernels, in a module that is compiled once.
 
     void tracer_system_f64(ptr a, ptr x, i64 n, i64 lower, i64 turned, i64 unit)
     x[n] becomes the y of op(a) y = x, where op(a) is a[n, n] or its transpose, and a its lower or upper triangle.
 
-Row by row, as they lie: what a row takes from its unknown is a dot, what an unknown takes from those behind it in the
-transpose is a multiple of its row (Golub & Van Loan 2013, Matrix Computations, 3.1). A step of a dot is 64 bytes
-whatever the machine's vectors are, so that bits do not depend on them.
+Rows are read in order. An unknown is its right-hand side less a dot product of its row; in the transpose, a multiple of
+an unknown's row is subtracted from the unknowns behind it (Golub & Van Loan 2013, Matrix Computations, 3.1). A step of
+a dot product is 64 bytes on every machine, so bits do not depend on them.
 """
 
 from __future__ import annotations
@@ -18,17 +18,16 @@ from tracer.codegen.llvm.kernels.gemm.kernel_shapes import KINDS, Shape, attribu
 NAME: Final = "tracer_system_"
 _STEP_BITS: Final = 512
 _AT_ONCE: Final = 4  # vectors of sums
-_GRAIN: Final = 1 << 18  # elements of matrices that are worth a thread: some 20 µs
 
 
-def system_call(kind: str, a: str, x: str, batch: int, n: int, *, lower: bool, turned: bool, unit: bool) -> str:
-    """The call for a stack of systems."""
-    flags = ", ".join(f"i64 {int(flag)}" for flag in (lower, turned, unit))
-    return f"call void @library.system_{kind}({a}, {x}, i64 {batch}, i64 {n}, {flags}, i64 {max(_GRAIN // (n * n), 1)})"
+def system_call(kind: str, a: str, x: str, sizes: tuple[int, int], flags: tuple[bool, bool, bool], grain: int) -> str:
+    """Return the call for a stack of systems. sizes: batch, n. flags: lower, turned, unit. grain: of the stack."""
+    numbers = ", ".join(f"i64 {int(x)}" for x in (*sizes, *flags, grain))
+    return f"call void @library.system_{kind}({a}, {x}, {numbers})"
 
 
 def system_definition(kind: str) -> str:
-    """A loop over a stack of systems, which threads share."""
+    """Return a loop over a stack of systems, which threads share."""
     element, values = KINDS[kind][0], ("ptr %a", "ptr %x", "i64 %n", "i64 %lower", "i64 %turned", "i64 %unit")
     each = f"""\
   %a.skip = mul i64 %i, %area
@@ -57,7 +56,7 @@ entry:
 
 
 def system_text(kind: str, vector_bits: int | None = None) -> str:
-    """The module of one dtype, for this machine or one like it with vectors of so many bits."""
+    """Return the module of one dtype, for this machine or one like it with vectors of so many bits."""
     machine = Shape(kind, vector_bits)
     s = Shape(kind, vector_bits, _STEP_BITS)
     s.bits = machine.bits
@@ -71,7 +70,7 @@ def system_text(kind: str, vector_bits: int | None = None) -> str:
 
 
 def _system(s: Shape, kind: str) -> str:
-    """Unknown by unknown, from the corner of the triangle on."""
+    """Return the loop over unknowns, from the corner of the triangle on."""
     unknown = f"""\
   %back = sub i64 %last, %s
   %i = select i1 %goes.forward, i64 %s, i64 %back
@@ -124,7 +123,7 @@ def _load(s: Shape, name: str, at: str, *, masked: bool) -> str:
 
 
 def _products(s: Shape, i: str, sums: list[str], *, masked: bool = False) -> str:
-    """Vectors of the row times those of x from `i` on, added to sums; a sum's name has `.new` behind."""
+    """Multiply vectors of the row by x's from `i` on, and add to sums; a new sum's name ends in `.new`."""
     lines = []
     for v, total in enumerate(sums):
         lines += [
@@ -145,7 +144,7 @@ _PARTS: Final = """\
 
 
 def _dot(s: Shape) -> str:
-    """The sum over a part of a row of x times it: four vectors at once, then one, then some lanes of one."""
+    """Return the sum over a part of a row of x times it: four vectors at once, then one, then some lanes of one."""
     several = [f"sum{v}" for v in range(_AT_ONCE)]
     joins = [
         f"  %one.first = fadd {s.vector} %sum0, %sum1",
@@ -196,7 +195,7 @@ lanes:
 
 
 def _less(s: Shape) -> str:
-    """A part of x, less a multiple of that of a row."""
+    """Return the function that subtracts a multiple of a part of a row from a part of x."""
     newline = "\n"
 
     def part(i: str, *, masked: bool) -> str:

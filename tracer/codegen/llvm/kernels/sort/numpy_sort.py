@@ -1,9 +1,9 @@
 """Sorting by NumPy's own functions, which are vectorised where the machine allows: their text and their addresses.
 
-NumPy's C interface hands out, for every dtype, functions that sort memory in place, NaN last. They are not stable;
-what that leaves to do is done here: among floats -0 equals +0, so a row that holds a -0 gets its zeros back in the
-order in which they came, and equal keys of an argsort get their positions in order. Positions of long rows come from
-our own radix sort (`radix`), which leaves to NumPy what it cannot tell apart.
+NumPy's C interface has, for every dtype, functions that sort memory in place, NaN last. They are not stable, so the
+routines here restore the order of equal elements. Among floats -0 equals +0: a row that holds a -0 gets its zeros back
+in their original order. Equal keys of an argsort get their positions in order. Positions of long rows come from our own
+radix sort (`radix_argsort`), which leaves rows that it cannot order to NumPy.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ KINDS: Final = {
     "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "u8": "i8", "u16": "i16", "u32": "i32", "u64": "i64",
     "f32": "float", "f64": "double",
 }  # fmt: skip
-"""The dtypes that can be sorted, and what LLVM calls their elements."""
+"""Dtypes that can be sorted, and the LLVM types of their elements."""
 SORT_ROWS, ARGSORT_ROWS, RADIX_ROWS = ROWS = ("tracer_sort_rows_", "tracer_argsort_rows_", "tracer_radix_rows_")
-"""Routines over rows, by their names but for the dtype: modules that programs share."""
+"""Routines over rows, by their names without the dtype: modules that programs share."""
 _FLOATS: Final = {"f32": ("i32", -(2**31)), "f64": ("i64", -(2**63))}
-_SORT, _ARGSORT = 33, 36  # places of the functions (quicksort) in PyArray_ArrFuncs
+_SORT, _ARGSORT = 33, 36  # indices of the functions (quicksort) in PyArray_ArrFuncs
 _GET_FUNCTIONS: Final = 365  # PyDataType_GetArrFuncs in NumPy's table
 
 _Sort = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
@@ -30,12 +30,12 @@ _Argsort = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctyp
 
 
 def item_size(kind: str) -> int:
-    """Bytes of an element."""
+    """Return the bytes of an element."""
     return int(kind[1:]) // 8
 
 
 def sort_text(kind: str) -> str:
-    """The module of rows of source, sorted into target, which is other memory."""
+    """Return the module that sorts rows of source into target, which is other memory."""
     element, zeros = KINDS[kind], ""
     if kind in _FLOATS:
         zeros = "  call void @zeros(ptr %source.row, ptr %target.row, i64 %n)\n"
@@ -63,7 +63,7 @@ done:
 
 
 def _zeros_definition(kind: str) -> str:
-    """Where the source holds a -0: its zeros in their order into the target, from the first place of a zero there."""
+    """Return the function that restores the order of a row's zeros in the target, if the source holds a -0."""
     if kind not in _FLOATS:
         return ""
     element, (bits, sign) = KINDS[kind], _FLOATS[kind]
@@ -127,7 +127,7 @@ done:
 
 
 def argsort_text(kind: str) -> str:
-    """The module of positions: for every row of the source those of its elements in order, equal ones as they come."""
+    """Return the module that writes, for every row, the stable order of its elements as positions."""
     element = KINDS[kind]
     if kind in _FLOATS:
         same = f"""\
@@ -204,7 +204,9 @@ done:
 
 
 def radix_rows_text(kind: str) -> str:
-    """The same by the radix sort, and by NumPy for the rows that it refuses. spare: as much memory as the target."""
+    """Return the module that argsorts rows by the radix sort, and by NumPy if it refuses. spare: as large as the
+    target.
+    """
     return f"""\
 declare i1 @tracer_radix_{kind}(ptr, ptr, ptr, i64)
 declare void @{ARGSORT_ROWS}{kind}(ptr, ptr, i64, i64)
@@ -233,7 +235,7 @@ done:
 
 
 def shared_rows_text(rows: str, kind: str) -> str:
-    """The module of a routine over rows (one of `ROWS`) that threads share; `grain` rows at least in a part."""
+    """Return the module of a routine over rows (one of `ROWS`) that threads share; a part has at least `grain` rows."""
     views = {"source": KINDS[kind], "target": KINDS[kind] if rows == SORT_ROWS else "i64"}
     if rows == RADIX_ROWS:
         views["spare"] = "i64"
@@ -267,19 +269,21 @@ define internal void @part(ptr %given, i64 %begin, i64 %end) nounwind {{
 
 
 def shared_rows(rows: str) -> str:
-    """The name, but for the dtype, of a routine over rows that threads share."""
+    """Return the name, without the dtype, of a routine over rows that threads share."""
     return f"{rows}shared_"
 
 
 def rows_declaration(rows: str, kind: str, *, shared: bool = False) -> str:
-    """The declaration of a routine over rows: source, target, for a radix sort a spare one; rows, n, a part's rows."""
+    """Return the declaration of a routine over rows: source, target, for a radix sort a spare one; rows, n, a part's
+    rows.
+    """
     pointers = ["ptr"] * (3 if rows == RADIX_ROWS else 2)
     name = shared_rows(rows) if shared else rows
     return f"declare void @{name}{kind}({', '.join([*pointers, 'i64', 'i64', *['i64'] * shared])})"
 
 
 def numpy_symbols(rows: str, kind: str) -> dict[str, int]:
-    """What the module of a routine over rows binds of NumPy."""
+    """Return the addresses in NumPy that the module of a routine over rows binds."""
     names = {
         SORT_ROWS: {f"tracer_sort_{kind}": f"sort_{kind}"},
         ARGSORT_ROWS: {f"tracer_argsort_{kind}": f"argsort_{kind}", "tracer_sort_positions": "sort_positions"},
@@ -289,7 +293,7 @@ def numpy_symbols(rows: str, kind: str) -> dict[str, int]:
 
 @cache
 def numpy_address(name: str) -> int:
-    """The address of `sort_f32`, `argsort_i64`, `sort_positions` and so on: NumPy's, where it does what it should."""
+    """Return the address of `sort_f32`, `argsort_i64`, `sort_positions` and so on: NumPy's, if it sorts a sample."""
     what, _, kind = name.partition("_")
     dtype = np.dtype(np.int64 if kind == "positions" else f"{kind[0]}{item_size(kind)}")
     try:
@@ -303,7 +307,7 @@ def numpy_address(name: str) -> int:
     return ctypes.cast(replacement, ctypes.c_void_p).value or 0
 
 
-_replacements: list[Any] = []  # ctypes callbacks live as long as they are referred to
+_replacements: list[Any] = []  # references that keep ctypes callbacks alive
 
 
 def _in_numpy(dtype: np.dtype[Any], place: int) -> int:
@@ -328,7 +332,7 @@ def _works(what: str, dtype: np.dtype[Any], address: int) -> bool:
 
 
 def _replacement(what: str, dtype: np.dtype[Any]) -> Any:
-    """The same through Python, for NumPys whose C interface differs."""
+    """Return a callback that sorts through Python, for versions of NumPy whose C interface differs."""
 
     def memory(address: int, count: int, of: np.dtype[Any]) -> np.ndarray[Any, Any]:
         return np.ndarray(count, of, memoryview((ctypes.c_ubyte * (count * of.itemsize)).from_address(address)))

@@ -1,13 +1,13 @@
-"""Positions in order by a radix sort: one row of keys of one dtype, stable, NaN last, -0 equal to +0.
+"""Argsort of one row by a radix sort: stable, NaN last, -0 equal to +0.
 
     i1 tracer_radix_f64(ptr keys, ptr places, ptr spare, i64 n)    places and spare of n i64; n from 8 to 2^32 - 1
 
-What moves are words: 32 bits of the key above, its position below. Keys are mapped to unsigned integers in their order,
-the least is taken off, and of what is left the uppermost 32 bits are kept, so that a few rounds of eleven bits put the
-words in order, from the least significant on (Knuth, The Art of Computer Programming 3, 5.2.5). Keys of 64 bits that
-agree in those bits stand together then, and are put in order by the whole key, one inserted after another. Where that
-moves too many, as for a narrow range of numbers and one far away, the result is 0 and the row is left to another way.
-Rounds whose bits are the same everywhere are left out, and a row that is in order is only looked at.
+The sort moves words: 32 bits of the key above, its position below. Keys are mapped to unsigned integers in their order,
+the minimum is subtracted, and the uppermost 32 of the remaining bits are kept. A few passes of eleven bits then order
+the words, from the least significant digit on (Knuth, The Art of Computer Programming 3, 5.2.5). Keys of 64 bits that
+agree in those bits are then neighbours, and an insertion sort orders them by the whole key. Where that moves too many,
+as for a narrow range of values and an outlier, the result is 0 and the caller sorts the row otherwise. Passes whose
+digit is the same everywhere are skipped, and a sorted row is only scanned.
 """
 
 from __future__ import annotations
@@ -17,17 +17,15 @@ from typing import Final
 from tracer.codegen.llvm.kernels.sort.numpy_sort import KINDS, item_size
 
 SYMBOL: Final = "tracer_radix_"
-_DIGIT: Final = 11  # bits that one round looks at
-_ROUNDS: Final = -(-32 // _DIGIT)
+_DIGIT: Final = 11  # bits of a pass
+_PASSES: Final = -(-32 // _DIGIT)
 _LANES: Final = 8
-_MOVES: Final = 2  # insertions may move so many positions for each key
+_MOVES: Final = 2  # most moves of insertions for each key
 
 
 def radix_text(kind: str) -> str:
-    """The module of one dtype of keys."""
+    """Return the module of one dtype of keys."""
     digits, lanes, words = 1 << _DIGIT, _LANES, f"<{_LANES} x i64>"
-    element, size = KINDS[kind], item_size(kind)
-    counts = "\n".join(_count(number) for number in range(_ROUNDS))
     return f"""\
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare i64 @llvm.ctlz.i64(i64, i1)
@@ -39,10 +37,27 @@ declare i64 @llvm.vector.reduce.umin.v{lanes}i64({words})
 declare i64 @llvm.vector.reduce.umax.v{lanes}i64({words})
 define i1 @{SYMBOL}{kind}(ptr %keys, ptr noalias %places, ptr noalias %spare, i64 %n) nounwind {{
 entry:
-  %counts = alloca [{_ROUNDS * digits} x i32], align 64
-  call void @llvm.memset.p0.i64(ptr align 64 %counts, i8 0, i64 {4 * _ROUNDS * digits}, i1 false)
+  %counts = alloca [{_PASSES * digits} x i32], align 64
+  call void @llvm.memset.p0.i64(ptr align 64 %counts, i8 0, i64 {4 * _PASSES * digits}, i1 false)
   %last = sub i64 %n, {lanes}
   br label %look
+{_scan(kind)}
+{_range(kind)}
+{_words(kind)}
+{_passes()}
+{_insertions(kind)}
+done:
+  ret i1 true
+refused:
+  ret i1 false
+}}
+"""
+
+
+def _scan(kind: str) -> str:
+    """Scan the row, positions in order; a sorted row is done."""
+    element, size = KINDS[kind], item_size(kind)
+    return f"""\
 look:
   %l = phi i64 [ 0, %entry ], [ %l.next, %look.on ]
   %greatest = phi i64 [ 0, %entry ], [ %first.key, %look.on ]
@@ -56,7 +71,14 @@ look:
 look.on:
   %l.next = add i64 %l, 1
   %l.more = icmp slt i64 %l.next, %n
-  br i1 %l.more, label %look, label %done
+  br i1 %l.more, label %look, label %done"""
+
+
+def _range(kind: str) -> str:
+    """Find the range of the keys, and the bits of it that fit a word."""
+    element, size = KINDS[kind], item_size(kind)
+    lanes, words = _LANES, f"<{_LANES} x i64>"
+    return f"""\
 extremes:
   %e = phi i64 [ 0, %look ], [ %e.next, %extremes ]
   %low = phi {words} [ splat (i64 -1), %look ], [ %low.next, %extremes ]
@@ -81,7 +103,14 @@ measure:
   %kept = sub i64 %bits, %shift
   %left.out = shl i64 -1, %shift
   %left.mask = xor i64 %left.out, -1
-  br label %word
+  br label %word"""
+
+
+def _words(kind: str) -> str:
+    """Make the words and count the digits of each."""
+    element, size = KINDS[kind], item_size(kind)
+    counts = "\n".join(_count(number) for number in range(_PASSES))
+    return f"""\
 word:
   %w = phi i64 [ 0, %measure ], [ %w.next, %word ]
   %seen = phi i64 [ 0, %measure ], [ %seen.next, %word ]
@@ -102,7 +131,13 @@ word:
 words.end:
   %lost = and i64 %seen.next, %left.mask
   %is.whole = icmp eq i64 %lost, 0
-  br label %round
+  br label %round"""
+
+
+def _passes() -> str:
+    """Order the words digit by digit, from the least significant on."""
+    digits = 1 << _DIGIT
+    return f"""\
 round:
   %r = phi i64 [ 0, %words.end ], [ %r.next, %round.end ]
   %from = phi ptr [ %spare, %words.end ], [ %from.next, %round.end ]
@@ -152,7 +187,13 @@ round.end:
   %from.next = phi ptr [ %from, %add ], [ %to, %move ]
   %to.next = phi ptr [ %to, %add ], [ %from, %move ]
   %r.next = add i64 %r, 1
-  br label %round
+  br label %round"""
+
+
+def _insertions(kind: str) -> str:
+    """Write positions, and insert keys that agree in the words' bits."""
+    element, size = KINDS[kind], item_size(kind)
+    return f"""\
 walk:
   %i = phi i64 [ 0, %round ], [ %i.next, %walked ]
   %start = phi i64 [ 0, %round ], [ %start.next, %walked ]
@@ -202,13 +243,7 @@ walked:
   %spent.next = phi i64 [ %spent, %walk ], [ %spent.here, %put ]
   %i.next = add i64 %i, 1
   %i.more = icmp slt i64 %i.next, %n
-  br i1 %i.more, label %walk, label %done
-done:
-  ret i1 true
-refused:
-  ret i1 false
-}}
-"""
+  br i1 %i.more, label %walk, label %done"""
 
 
 def _count(number: int) -> str:
@@ -224,7 +259,7 @@ def _count(number: int) -> str:
 
 
 def _mapped(kind: str, name: str, lanes: int = 1) -> str:
-    """`%name.key`: what `%name` is among unsigned integers of 64 bits in the order of the keys."""
+    """Write `%name.key`: `%name` as an unsigned integer of 64 bits in the order of the keys."""
     width, given = int(kind[1:]), f"%{name}"
 
     def several(type: str) -> str:

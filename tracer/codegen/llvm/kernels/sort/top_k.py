@@ -1,8 +1,8 @@
-"""The few greatest of each row, in one pass: what is greater than the least of those kept so far takes its place.
+"""The k largest elements of each row in one pass: an element larger than the smallest kept so far replaces it.
 
-Vectors of a row are compared with that least one, and almost all hold nothing greater. What is found goes to its place
-among the kept, which are in order, by moving those that it passes. NaN is greater than any number and equal to NaN, -0
-equals +0, and of equal elements the first ones are kept, in the order in which they come.
+Vectors of a row are compared with that smallest one, and almost all hold no larger element. A larger one is inserted
+among the kept, which are in order. NaN is larger than any number and equal to NaN, -0 equals +0, and of equal elements
+the first ones are kept, in their order.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from tracer.codegen.llvm.kernels.sort.numpy_sort import KINDS, item_size
 _VECTOR: Final = 64  # bytes
 
 
-def greatest_definition(kind: str) -> str:
-    """Rows of n elements of the source, 1 <= k <= n: the k greatest into values, their places (i32) beside."""
+def top_k_definition(kind: str) -> str:
+    """Return the function for rows of n elements, 1 <= k <= n: the k largest into values, their indices beside."""
     element, size = KINDS[kind], item_size(kind)
     lanes = _VECTOR // size
-    vector, bits = f"<{lanes} x {element}>", f"i{lanes}"
     greater = {"f": "fcmp ugt", "i": "icmp sgt", "u": "icmp ugt"}[kind[0]]
     return f"""\
 declare i64 @llvm.cttz.i64(i64, i1)
@@ -45,6 +44,24 @@ first:
   %f.next = add i64 %f, 1
   %f.more = icmp slt i64 %f.next, %k
   br i1 %f.more, label %first, label %block
+{_vectors(kind, greater)}
+{_remainder(kind, greater)}
+row.end:
+  %following = add i64 %i, 1
+  %more = icmp slt i64 %following, %rows
+  br i1 %more, label %row, label %done
+done:
+  ret void
+}}
+"""
+
+
+def _vectors(kind: str, greater: str) -> str:
+    """Scan a row by vectors, and insert elements larger than the smallest kept."""
+    element, size = KINDS[kind], item_size(kind)
+    lanes = _VECTOR // size
+    vector, bits = f"<{lanes} x {element}>", f"i{lanes}"
+    return f"""\
 block:
   %b = phi i64 [ %k, %first ], [ %b.next, %block.end ]
   %b.more = icmp slt i64 %b, %whole
@@ -76,7 +93,12 @@ taken:
   br i1 %open.more, label %take, label %block.end
 block.end:
   %b.next = add i64 %b, {lanes}
-  br label %block
+  br label %block"""
+
+
+def _remainder(kind: str, greater: str) -> str:
+    """Scan the last elements of a row, too few for a vector."""
+    return f"""\
 rest:
   %r = phi i64 [ %b, %block ], [ %r.next, %rest.end ]
   %r.more = icmp slt i64 %r, %n
@@ -89,19 +111,11 @@ rest.put:
   br label %rest.end
 rest.end:
   %r.next = add i64 %r, 1
-  br label %rest
-row.end:
-  %following = add i64 %i, 1
-  %more = icmp slt i64 %following, %rows
-  br i1 %more, label %row, label %done
-done:
-  ret void
-}}
-"""
+  br label %rest"""
 
 
 def _greater(kind: str, greater: str, name: str, x: str, y: str) -> str:
-    """%name: whether x is greater than y, NaN greater than numbers."""
+    """Write %name: whether x is greater than y, NaN greater than numbers."""
     element = KINDS[kind]
     if not kind.startswith("f"):
         return f"  %{name} = {greater} {element} {x}, {y}"
@@ -112,7 +126,7 @@ def _greater(kind: str, greater: str, name: str, x: str, y: str) -> str:
 
 
 def _passes(kind: str, greater: str, name: str, place: str) -> str:
-    """Whether the element at a place belongs among those kept."""
+    """Write whether the element at a place belongs among the kept."""
     element, size = KINDS[kind], item_size(kind)
     return f"""\
   %{name}.at = getelementptr {element}, ptr %keys, i64 {place}
@@ -122,7 +136,7 @@ def _passes(kind: str, greater: str, name: str, place: str) -> str:
 
 
 def _put_definition(kind: str, greater: str) -> str:
-    """The element of a place to where it belongs among `count` that are in order; those behind it move on by one."""
+    """Return the function that inserts an element among `count` in order; the ones behind it move on by one."""
     element, size = KINDS[kind], item_size(kind)
     return f"""\
 define internal void @library.put_{kind}(ptr %best, ptr %where, ptr %keys, i64 %place, i64 %count) #2 {{
@@ -159,8 +173,8 @@ put:
 """
 
 
-def split_greatest(kind: str) -> str:
-    """The same over rows that threads share; `grain` rows at least in a part."""
+def split_top_k(kind: str) -> str:
+    """Return the function over rows that threads share; a part has at least `grain` rows."""
     names = ("source", "values", "places")
     slots = "\n".join(f"  %{v}.slot = getelementptr i64, ptr %given, i64 {i}" for i, v in enumerate((*names, "n", "k")))
     stores = "\n".join(f"  store ptr %{v}, ptr %{v}.slot, align 8" for v in names)

@@ -1,0 +1,83 @@
+; Match an object with the plan from `step` on, and write the leaves at *cursor, which moves behind them.
+; Returns the step behind the object's last one, or null where its structure differs. The cases are those of StepKind.
+
+define internal ptr @tracer.walk(ptr %object, ptr %step, ptr %cursor) {
+  %kind = field i64 %step Step.kind
+  %expected = field ptr %step Step.object
+  %size = field i64 %step Step.size
+  %type = field ptr %object Object.type
+  %next = getelementptr i8, ptr %step, i64 Step.bytes
+  switch i64 %kind, label %no [
+    i64 0, label %leaf
+    i64 1, label %same
+    i64 2, label %equal
+    i64 3, label %tuple
+    i64 4, label %list
+    i64 5, label %dict
+    i64 7, label %slice
+    i64 8, label %float
+  ]
+leaf:
+  %slot = load ptr, ptr %cursor
+  store ptr %object, ptr %slot
+  %slot.next = getelementptr ptr, ptr %slot, i64 1
+  store ptr %slot.next, ptr %cursor
+  ret ptr %next
+same:
+  %is.same = icmp eq ptr %object, %expected
+  br i1 %is.same, label %yes, label %no
+equal:
+  %expected.type = field ptr %expected Object.type
+  %same.type = icmp eq ptr %type, %expected.type
+  br i1 %same.type, label %compare, label %no
+compare:
+  %compared = call i32 @PyObject_RichCompareBool(ptr %object, ptr %expected, i32 2)
+  %is.equal = icmp eq i32 %compared, 1
+  br i1 %is.equal, label %yes, label %no
+float:
+  %is.float = icmp eq ptr %type, @PyFloat_Type
+  br i1 %is.float, label %bits, label %no
+bits:
+  %number = field i64 %object Float.value
+  %expected.number = field i64 %expected Float.value
+  %same.bits = icmp eq i64 %number, %expected.number
+  br i1 %same.bits, label %yes, label %no
+yes:
+  ret ptr %next
+tuple:
+  %is.tuple = icmp eq ptr %type, %expected
+  br i1 %is.tuple, label %tuple.size, label %no
+tuple.size:
+  %tuple.count = field i64 %object Tuple.size
+  %tuple.fits = icmp eq i64 %tuple.count, %size
+  %tuple.items = getelementptr i8, ptr %object, i64 Tuple.item0
+  br i1 %tuple.fits, label %items, label %no
+list:
+  %is.list = icmp eq ptr %type, @PyList_Type
+  br i1 %is.list, label %list.size, label %no
+list.size:
+  %list.count = field i64 %object List.size
+  %list.fits = icmp eq i64 %list.count, %size
+  %list.items = field ptr %object List.items
+  br i1 %list.fits, label %items, label %no
+slice:
+  %is.slice = icmp eq ptr %type, @PySlice_Type
+  %slice.items = getelementptr i8, ptr %object, i64 Slice.items
+  br i1 %is.slice, label %items, label %no
+items:
+  %from = phi ptr [ %tuple.items, %tuple.size ], [ %list.items, %list.size ], [ %slice.items, %slice ]
+  %after.items = call ptr @tracer.walk_items(ptr %from, i64 %size, ptr %next, ptr %cursor)
+  ret ptr %after.items
+dict:
+  %is.dict = icmp eq ptr %type, @PyDict_Type
+  br i1 %is.dict, label %dict.size, label %no
+dict.size:
+  %dict.count = field i64 %object Dict.used
+  %dict.fits = icmp eq i64 %dict.count, %size
+  br i1 %dict.fits, label %values, label %no
+values:
+  %after.values = call ptr @tracer.walk_values(ptr %object, i64 %size, ptr %next, ptr %cursor)
+  ret ptr %after.values
+no:
+  ret ptr null
+}

@@ -1,0 +1,224 @@
+"""Choice of the kernel of every library call on a CPU, and of the panels that threads share.
+
+Kernels and panels follow from shapes alone, so results do not depend on the number of threads. Thresholds were measured
+on a Zen 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from tracer.ir.loop import Along, Constant, Kernel, Library, Module, Split, Statement, View
+from tracer.ir.loop.walk import with_statements
+
+_PLAIN: Final = Kernel()
+
+
+def choose_kernels(module: Module, *, tiles: bool = False) -> Module:
+    """Return the module with a kernel for every library call of constant sizes.
+
+    tiles: whether matrices of bf16 are multiplied in AMX tiles, which need larger panels.
+    """
+
+    def chosen(s: Statement) -> Sequence[Statement]:
+        if not isinstance(s, Library):
+            return (s,)
+        numbers = [a for a in s.arguments if not isinstance(a, View)]
+        routine, _, dtype = s.name.partition("_")
+        if routine not in _CHOICES or not all(isinstance(x, Constant) for x in numbers):
+            return (s,)
+        sizes = [int(x.value) for x in numbers if isinstance(x, Constant)]
+        kernel = product_kernel(dtype, sizes, tiles=tiles) if routine == "gemm" else _CHOICES[routine](dtype, sizes)
+        return (s if kernel == s.kernel else replace(s, kernel=kernel),)
+
+    bodies = [with_statements(f.body, chosen) for f in module.functions]
+    if all(body is f.body for body, f in zip(bodies, module.functions, strict=True)):
+        return module
+    functions = tuple(
+        f if body is f.body else replace(f, body=body) for body, f in zip(bodies, module.functions, strict=True)
+    )
+    return replace(module, functions=functions)
+
+
+_REAL: Final = ("f32", "f64")
+
+
+# -- matrix products -------------------------------------------------------------------------------------------------
+# Each kernel of our own is named by its form. OpenBLAS's own threads are not used: where other processes keep the cores
+# busy, two of them on two cores took 74 ms for 256 x 256 x 256 in place of 0.3.
+
+_ALONE: Final = 1 << 21
+"""Products up to this batch * m * n * k are one call: some 30 µs."""
+_OWN_MIN_ROWS, _OWN_MIN_COLUMNS = 4, 8
+_MANY: Final = 4  # panels; stacks of so many products are split between products
+_PANEL_WORK: Final = 1 << 20
+_MIN_PANEL: Final = 64  # rows or columns; each panel packs the other operand anew
+_GOOD_PANEL: Final = 192  # width of a panel where there are more than `_MANY`
+_VECTOR_WORK: Final = 8  # an element of a matrix times a vector costs its memory, like this many in a matrix product
+_OWN_WIDTH, _OWN_ROWS = 32, 128  # columns that our kernels compute at once; rows worth a copy of the other operand
+_OWN_PANELS: Final = 16
+_CALLS: Final = 4  # a call takes a quarter of the panels at least
+_SHORT: Final = 256  # rows or columns that a call takes at least, if there are as many
+_OWN_WORK, _TILED_WORK = 1 << 21, 1 << 23  # of a panel, at least
+_TILED_PANEL: Final = 256  # columns, for which AMX kernels copy the other operand once
+_SKINNY_COUNTS: Final = range(2, 8)
+_SKINNY_PANEL: Final = 1 << 18  # elements of the large matrix, which memory takes some 50 µs for
+_SKINNY_MIN_LARGE: Final = 1 << 16  # elements of the large matrix; a smaller one fits the second cache, as fast in BLAS
+_DOT_MIN_K, _DOT_MIN_COUNT = 48, 16
+_ROW_MIN_K, _ROW_MIN_LENGTH = 16, 32
+
+
+def product_kernel(dtype: str, sizes: Sequence[int], *, tiles: bool = False) -> Kernel:
+    """Choose the kernel of a `gemm` call: "" for BLAS, "own", or one for few rows or columns, such as "dots3".
+
+    sizes: batch, m, n, k, transpose_a, transpose_b, then others. Panels of our kernels are split by columns for free;
+    the results do not depend on them.
+    """
+    batch, m, n, k, transpose_a, transpose_b = sizes[:6]
+    if not (batch and m and n and k):
+        return _PLAIN
+    form = _skinny_form(m, n, k, bool(transpose_a), bool(transpose_b)) if dtype in _REAL else ""
+    if form:
+        return Kernel(form, _skinny_split(form, batch, m, n, k))
+    if dtype == "bf16" or (dtype in _REAL and m >= _OWN_MIN_ROWS and n >= _OWN_MIN_COLUMNS):
+        return Kernel("own", _own_split(batch, m, n, k, tiled=tiles and dtype == "bf16"))
+    return Kernel("", _blas_split(batch, m, n, k))
+
+
+def _skinny_form(m: int, n: int, k: int, transpose_a: bool, transpose_b: bool) -> str:
+    """Choose a kernel that reads the large matrix once, in order; "" where none fits."""
+    if n in _SKINNY_COUNTS and not transpose_a and k >= _DOT_MIN_K and m >= _DOT_MIN_COUNT:
+        return f"dots{n}" if m * k >= _SKINNY_MIN_LARGE else ""
+    if m in _SKINNY_COUNTS and n * k >= _SKINNY_MIN_LARGE:
+        if transpose_b:
+            return f"outs{m}" if k >= _DOT_MIN_K and n >= _DOT_MIN_COUNT else ""
+        return f"rows{m}" if k >= _ROW_MIN_K and n >= _ROW_MIN_LENGTH else ""
+    return ""
+
+
+def _stack_split(batch: int, one: int, work: int) -> Split:
+    """Split a stack of products between products, `one` the work of each and `work` that of a panel."""
+    width = max(work // one, 1)
+    return Split(Along.BATCHES, -(-batch // width), width)
+
+
+def _panels(along: Along, length: int, width: int) -> Split | None:
+    """Split an axis into panels of a width, of which a call takes several; None for a single panel."""
+    count = -(-length // width)
+    return Split(along, count, width, max(_SHORT // width, count // _CALLS, 1)) if count > 1 else None
+
+
+def _blas_split(batch: int, m: int, n: int, k: int) -> Split | None:
+    one = m * n * k * (_VECTOR_WORK if n == 1 else 1)
+    if batch * one <= _ALONE:
+        return None
+    if batch >= _MANY:
+        return _stack_split(batch, one, _PANEL_WORK)
+    if batch > 1:
+        return None
+    along, length = (Along.ROWS, m) if m >= n else (Along.COLUMNS, n)
+    width = -(-length // min(one // _PANEL_WORK, _MANY)) if one >= 2 * _PANEL_WORK else length
+    if width > 2 * _GOOD_PANEL:
+        width = max(_GOOD_PANEL, -(-length // 16))
+    width = max(-(-width // 32) * 32, _MIN_PANEL)
+    split = _panels(along, length, width)
+    return split and replace(split, at_once=1)
+
+
+def _own_split(batch: int, m: int, n: int, k: int, *, tiled: bool) -> Split | None:
+    one = m * n * k
+    if batch * one <= _ALONE:
+        return None
+    if batch >= _MANY:
+        return _stack_split(batch, one, _PANEL_WORK)
+    if batch > 1:
+        return None
+    if n >= _MANY * _OWN_WIDTH or n >= m:
+        along, length, unit, work = Along.COLUMNS, n, _OWN_WIDTH, m * k
+    else:
+        along, length, unit, work = Along.ROWS, m, _OWN_ROWS, n * k
+    most = max(_MANY, length // _TILED_PANEL) if tiled else _OWN_PANELS
+    least = _TILED_WORK if tiled else _OWN_WORK
+    width = -(-max(-(-length // most), least // max(work, 1), 1) // unit) * unit
+    return _panels(along, length, width)
+
+
+def _skinny_split(form: str, batch: int, m: int, n: int, k: int) -> Split | None:
+    along, length = (Along.ROWS, m) if form.startswith("dots") else (Along.COLUMNS, n)
+    unit, least, most = (32, 128, 8) if form.startswith("rows") else (12, 36, 16)
+    large = length * k
+    if batch * large <= _SKINNY_PANEL:
+        return None
+    if batch >= _MANY:
+        return _stack_split(batch, large, _SKINNY_PANEL)
+    if batch > 1:
+        return None
+    width = max(-(-length // most), -(-_SKINNY_PANEL // k), least)
+    return _panels(along, length, -(-width // unit) * unit)
+
+
+# -- factorizations and triangular systems ---------------------------------------------------------------------------
+
+_BLOCKED_CHOLESKY: Final = 192
+"""Rows of matrices for which blocks pay, on one thread already: 0.97 of LAPACK's time at 192 in f64, 0.93 at 256 and
+0.68 at 512."""
+_BLOCKED_SYSTEM: Final = 128
+"""Rows of matrices for which blocks pay: 1.0 to 1.4 times as fast as BLAS at 128, 1.2 to 2.8 from 192 on."""
+_STRIP: Final = 192  # right-hand sides of a strip, at most
+_STRIP_UNIT: Final = 48  # whole panels of products
+_STRIP_GRAIN: Final = 1 << 20  # multiplications that are worth a thread: some 20 µs
+_VECTOR_GRAIN: Final = 1 << 18  # elements of matrices that are worth a thread: some 20 µs
+
+
+def cholesky_kernel(dtype: str, sizes: Sequence[int]) -> Kernel:
+    """Choose the kernel of a `potrf` call: "" for LAPACK's, "blocked" for large real matrices. sizes: batch, n."""
+    return Kernel("blocked") if dtype in _REAL and sizes[1] >= _BLOCKED_CHOLESKY else _PLAIN
+
+
+def system_kernel(dtype: str, sizes: Sequence[int]) -> Kernel:
+    """Choose the kernel of a `trsm` call: "" for BLAS's, "vector" for one right-hand side, "blocked" for large ones.
+
+    sizes: batch, n, right-hand sides, then others. Splits are of the stack, or of the right-hand sides of each system,
+    which then count as columns.
+    """
+    batch, n, others = sizes[:3]
+    if dtype not in _REAL or not (batch and others):
+        return _PLAIN
+    if others == 1:
+        return Kernel("vector", Split(Along.BATCHES, batch, 1, max(_VECTOR_GRAIN // (n * n), 1)))
+    if n < _BLOCKED_SYSTEM:
+        return _PLAIN
+    strips = -(-others // _STRIP)
+    width = -(-others // (strips * _STRIP_UNIT)) * _STRIP_UNIT
+    grain = max(_STRIP_GRAIN // (n * n * min(width, others) // 2), 1)
+    return Kernel("blocked", Split(Along.COLUMNS, -(-others // width), width, grain))
+
+
+# -- sorts -----------------------------------------------------------------------------------------------------------
+
+_SHARED_ELEMENTS: Final = 1 << 14
+"""Elements of rows that threads share, all together: some 50 µs."""
+
+
+def sort_kernel(dtype: str, sizes: Sequence[int]) -> Kernel:
+    """Choose how threads share a sort of rows. sizes: rows, n."""
+    rows, n = sizes
+    return Kernel("", _row_split(rows, n, _SHARED_ELEMENTS // (2 * n) if n else 0))
+
+
+def top_k_kernel(dtype: str, sizes: Sequence[int]) -> Kernel:
+    """Choose how threads share the search of rows for their largest elements. sizes: rows, n, k."""
+    rows, n, _ = sizes
+    return Kernel("", _row_split(rows, n, _SHARED_ELEMENTS // n if n else 0))
+
+
+def _row_split(rows: int, n: int, grain: int) -> Split | None:
+    return Split(Along.ROWS, rows, 1, max(grain, 1)) if rows > 1 and rows * n >= _SHARED_ELEMENTS else None
+
+
+_CHOICES: Final[dict[str, Callable[[str, Sequence[int]], Kernel]]] = {
+    "gemm": product_kernel, "potrf": cholesky_kernel, "trsm": system_kernel, "greatest": top_k_kernel,
+    "sort": sort_kernel, "argsort": sort_kernel, "radix": sort_kernel,
+}  # fmt: skip
