@@ -17,11 +17,12 @@ from tracer.ir.primitive import Zero
 from tracer.ir.program import Literal, Program, Var
 from tracer.ir.types import is_differentiable, tangent_type
 from tracer.primitives.base.broadcasting import broadcast_in_dim
+from tracer.primitives.elementwise.arithmetic import add_p
 from tracer.trace.array import Array, concrete
 from tracer.trace.prepared_program import PreparedProgram
 from tracer.trace.stage import stage
 from tracer.trace.state import state
-from tracer.trace.trace import Operand
+from tracer.trace.trace import Operand, eager
 from tracer.transforms.context import Context, Tangent, zero_here
 from tracer.transforms.run import Entry, LinearTape, Tape, linear_tape
 from tracer.transforms.transpose import pull_back
@@ -69,7 +70,12 @@ def pull(tape: Tape, linear: LinearTape | None, cotangents: Sequence[Operand]) -
 
 def _add(pending: dict[Var, Operand], variable: Var, cotangent: Operand) -> None:
     other = pending.get(variable)
-    pending[variable] = cotangent if other is None else Context.add(other, cotangent)
+    if other is None:
+        pending[variable] = cotangent
+    elif type(cotangent) is Array is type(other) and cotangent._trace is None is other._trace:
+        pending[variable] = eager.execute(add_p, (other, cotangent), {})[0]
+    else:
+        pending[variable] = Context.add(other, cotangent)
 
 
 def _pulled(entry: Entry, arriving: Sequence[Operand | None]) -> list[Operand | None]:

@@ -59,6 +59,12 @@ class Elementwise(Calls):
     def __call__(self, *operands: Any, **options: Any) -> Any:
         if options or state.staging is not None or self.epoch != gate.epoch or config.token is not None:
             return super().__call__(*operands, **options)
+        if len(operands) == 2:
+            x, y = operands
+            if x.__class__ is Array and y.__class__ is Array and x._trace is None and y._trace is None:
+                plan = self.plans.get((x._type or x.type, y._type or y.type))
+                if plan is not None and plan.single is not None:
+                    return plan.single(x, y)[0]
         key: list[Any] = []
         traced = numbers = False
         for x in operands:

@@ -26,7 +26,7 @@ from tracer.runtime.eager.elementwise_kernels import kernel
 from tracer.runtime.jit.specialization import Specialization
 from tracer.runtime.jit.trace_call import Traced
 from tracer.runtime.system.fork_safety import LARGE, apart_from_forks
-from tracer.runtime.system.ignore_fp_warnings import quietly
+from tracer.runtime.system.ignore_fp_warnings import quiet, quietly
 from tracer.runtime.system.locks import ForkSafeLock
 from tracer.runtime.values.result_pool import release_kept
 from tracer.runtime.values.wrapping import wrapped
@@ -114,9 +114,9 @@ def _prepare(primitive: Primitive, samples: Sequence[Operand], params: Mapping[s
         return lambda *xs: (concrete(quietly(quick, *[x._value for x in xs]), plain.weak, plain.type),)
     match len(samples):
         case 1:
-            return lambda x: (_wrapped(quietly(reference, x._value), plain),)
+            return lambda x: (_wrapped(quiet.context.run(reference, x._value), plain),)
         case 2:
-            return lambda x, y: (_wrapped(quietly(reference, x._value, y._value), plain),)
+            return lambda x, y: (_wrapped(quiet.context.run(reference, x._value, y._value), plain),)
         case _:
             return lambda *xs: (_wrapped(quietly(reference, *[x._value for x in xs]), plain),)
 

@@ -19,9 +19,9 @@ class _Quiet(threading.local):
         self.context.run(partial(np.seterr, all="ignore"))
 
 
-_quiet = _Quiet()
+quiet = _Quiet()
 
 
 def quietly(function: Callable[..., Any], *values: Any) -> Any:
     """The function's result on the values. It must not call back here: a context is entered once at a time."""
-    return _quiet.context.run(function, *values)
+    return quiet.context.run(function, *values)
