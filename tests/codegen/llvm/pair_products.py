@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from tests.laws.tolerances import TOLERANCES, close
-from tracer.codegen.llvm.emit.transposes import SYMBOL, transpose_text
+from tracer.codegen.llvm.kernels.transpose import SYMBOL, transpose_text
 from tracer.codegen.llvm.toolchain.object_code import LoadedModule, compile_object, load_object
 
 Array = np.ndarray[Any, Any]

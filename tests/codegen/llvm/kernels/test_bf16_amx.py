@@ -15,10 +15,10 @@ import pytest
 import tracer
 from tests.codegen.llvm.pair_products import NAME, Array, Sizes, assert_near, both_ways, operands, product
 from tests.codegen.llvm.tile_model import INSTRUCTIONS, TileUnit
+from tracer.codegen.llvm.kernel_modules import PRODUCT, _Modules, _Shared
 from tracer.codegen.llvm.kernels.gemm import amx
 from tracer.codegen.llvm.kernels.gemm.bf16_amx import COLUMNS, DEPTH, ROWS, tile_products_text
 from tracer.codegen.llvm.kernels.gemm.bf16_dot import dots_text, short_products_text
-from tracer.codegen.llvm.kernels.kernel_modules import PRODUCT, _Modules, _Shared
 from tracer.codegen.llvm.toolchain.object_code import LoadedModule, compile_object, load_object
 from tracer.codegen.llvm.toolchain.target import is_x86, llvm
 

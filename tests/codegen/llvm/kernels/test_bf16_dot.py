@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests.codegen.llvm.pair_products import NAME, Sizes, assert_near, both_ways, operands, product
+from tracer.codegen.llvm.kernel_modules import PRODUCT
 from tracer.codegen.llvm.kernels.gemm.bf16_dot import dots_text, has_dots
-from tracer.codegen.llvm.kernels.kernel_modules import PRODUCT
 from tracer.codegen.llvm.toolchain.object_code import LoadedModule, compile_object, load_object
 
 DOT = "llvm.x86.avx512bf16.dpbf16ps.512"

@@ -12,7 +12,7 @@ import scipy.linalg
 
 import tracer
 import tracer.numpy as tnp
-from tracer.codegen.llvm.kernels.kernel_modules import shared_symbols
+from tracer.codegen.llvm.kernel_modules import shared_symbols
 from tracer.codegen.llvm.kernels.linalg.lu import NAME, lu_text
 from tracer.codegen.llvm.toolchain.object_code import LoadedModule, compile_object, load_object
 from tracer.codegen.llvm.toolchain.target import features, preferred_bits

@@ -12,7 +12,7 @@ import pytest
 
 import tracer
 from tests.laws.tolerances import TOLERANCES, close
-from tracer.codegen.llvm.emit.transposes import SYMBOL, transpose_text
+from tracer.codegen.llvm.kernels.transpose import SYMBOL, transpose_text
 from tracer.codegen.llvm.kernels.gemm.microkernel import products_text
 from tracer.codegen.llvm.kernels.gemm.panel import LINE
 from tracer.codegen.llvm.toolchain.object_code import LoadedModule, compile_object, load_object

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from tracer.codegen.llvm.emit.frame import Frame
-from tracer.codegen.llvm.emit.types import ELEMENT, SHORT_FLOATS, vector
 from tracer.codegen.llvm.emit.writer import Writer
 from tracer.codegen.llvm.toolchain.outlined_functions import definition
+from tracer.codegen.llvm.toolchain.types import ELEMENT, SHORT_FLOATS, vector
 from tracer.ir.dtypes import BOOL
 from tracer.ir.loop import Block, Function, If, Register
 from tracer.ir.loop.walk import operands_of, results_of

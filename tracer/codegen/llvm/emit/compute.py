@@ -7,8 +7,8 @@ from tracer.codegen.llvm.emit.frame import Frame, as_f32
 from tracer.codegen.llvm.emit.lookup import lookup
 from tracer.codegen.llvm.emit.scalar_ops import Place, nextafter, spell
 from tracer.codegen.llvm.emit.short_floats import shorten, widen
-from tracer.codegen.llvm.emit.types import ELEMENT, SHORT_FLOATS, iota, vector
 from tracer.codegen.llvm.emit.writer import Writer
+from tracer.codegen.llvm.toolchain.types import ELEMENT, SHORT_FLOATS, iota, vector
 from tracer.ir.dtypes import F32, I64, DType, is_integer
 from tracer.ir.loop import Compute, Operand
 from tracer.ir.scalar import ScalarOp

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tracer.codegen.llvm.emit.scalar_ops import Place
 from tracer.codegen.llvm.emit.short_floats import round_to_odd, shorten
-from tracer.codegen.llvm.emit.types import ELEMENT, SHORT_FLOATS, splat, vector
 from tracer.codegen.llvm.emit.writer import Writer
+from tracer.codegen.llvm.toolchain.types import ELEMENT, SHORT_FLOATS, splat, vector
 from tracer.ir.dtypes import BOOL, F32, F64, DType, bits, is_float, is_narrow, is_signed, wide_dtype
 
 

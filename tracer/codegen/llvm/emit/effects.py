@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tracer.codegen.llvm.emit.frame import CONTEXT, Frame
-from tracer.codegen.llvm.emit.types import vector
 from tracer.codegen.llvm.emit.vector_memory import active, spill_as_memory
 from tracer.codegen.llvm.kernels.routines import LIBRARY, called
 from tracer.codegen.llvm.toolchain.abi import FAULT_VALUES
+from tracer.codegen.llvm.toolchain.types import vector
 from tracer.ir import loop
 from tracer.ir.dtypes import BOOL
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from tracer.codegen.llvm.emit.register_splitting import in_registers
-from tracer.codegen.llvm.emit.types import ELEMENT, real, splat, vector
 from tracer.codegen.llvm.emit.writer import Writer
+from tracer.codegen.llvm.toolchain.types import ELEMENT, real, splat, vector
 from tracer.ir.dtypes import F32, DType, finfo
 from tracer.ir.scalar import ScalarOp
 

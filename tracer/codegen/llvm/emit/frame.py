@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from tracer.codegen.llvm.emit.short_floats import widen
-from tracer.codegen.llvm.emit.types import ELEMENT, MEMORY, SHORT_FLOATS, literal, single, splat, vector
 from tracer.codegen.llvm.emit.writer import Writer
 from tracer.codegen.llvm.toolchain import abi
+from tracer.codegen.llvm.toolchain.types import ELEMENT, MEMORY, SHORT_FLOATS, literal, single, splat, vector
 from tracer.errors import InternalError, message
 from tracer.ir.dtypes import F32
 from tracer.ir.loop import Address, Block, Buffer, Constant, Function, Operand, Register, Space

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tracer.codegen.llvm.emit.compute import apply
 from tracer.codegen.llvm.emit.frame import Frame
-from tracer.codegen.llvm.emit.types import ELEMENT, indices, literal, splat, vector
+from tracer.codegen.llvm.toolchain.types import ELEMENT, indices, literal, splat, vector
 from tracer.ir.loop import Constant, Prefix
 from tracer.ir.reductions import identity
 

@@ -6,8 +6,8 @@ import hashlib
 from typing import Final
 
 from tracer.codegen.llvm.emit.register_splitting import in_registers
-from tracer.codegen.llvm.emit.types import ELEMENT, splat, vector
 from tracer.codegen.llvm.emit.writer import Writer
+from tracer.codegen.llvm.toolchain.types import ELEMENT, splat, vector
 from tracer.ir.dtypes import F32, DType
 
 _ENTRIES: Final = 16

@@ -12,13 +12,13 @@ from tracer.codegen.llvm.emit.nontemporal_copy import fence
 from tracer.codegen.llvm.emit.runtime_helpers import DECLARATIONS, HELPERS, helper_text
 from tracer.codegen.llvm.emit.serial_loops import if_, serial, while_
 from tracer.codegen.llvm.emit.shared_reductions import outlined_reduction
-from tracer.codegen.llvm.emit.types import ELEMENT
 from tracer.codegen.llvm.emit.vector_loop import vector_loop
 from tracer.codegen.llvm.emit.writer import Writer
 from tracer.codegen.llvm.kernels.routines import library_texts
 from tracer.codegen.llvm.toolchain import outlined_functions
 from tracer.codegen.llvm.toolchain.abi import MAIN_SYMBOL, Status
 from tracer.codegen.llvm.toolchain.target import converts_half, permutes_singles, preferred_bits, splits_floats
+from tracer.codegen.llvm.toolchain.types import ELEMENT
 from tracer.errors import InternalError
 from tracer.ir import loop
 from tracer.ir.loop.walk import statements_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tracer.codegen.llvm.emit.compute import apply
 from tracer.codegen.llvm.emit.frame import Frame
-from tracer.codegen.llvm.emit.types import ELEMENT, splat, zero
 from tracer.codegen.llvm.emit.writer import Writer
+from tracer.codegen.llvm.toolchain.types import ELEMENT, splat, zero
 from tracer.ir.dtypes import BOOL, DType
 from tracer.ir.loop import Load, Operand, Store, Update
 

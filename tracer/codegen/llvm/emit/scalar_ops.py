@@ -13,8 +13,8 @@ from typing import Final
 
 from tracer.codegen.llvm.emit.exponent_significand import Parts
 from tracer.codegen.llvm.emit.sqrt_newton import root
-from tracer.codegen.llvm.emit.types import ELEMENT, SHORT_FLOATS, real, splat, vector
 from tracer.codegen.llvm.emit.writer import Writer
+from tracer.codegen.llvm.toolchain.types import ELEMENT, SHORT_FLOATS, real, splat, vector
 from tracer.errors import InternalError
 from tracer.ir.dtypes import BOOL, F32, F64, DType, is_float, is_signed, short_name
 from tracer.ir.scalar import ScalarOp

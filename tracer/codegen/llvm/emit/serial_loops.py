@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tracer.codegen.llvm.emit import cold_blocks
 from tracer.codegen.llvm.emit.compute import apply
 from tracer.codegen.llvm.emit.frame import Frame
-from tracer.codegen.llvm.emit.types import ELEMENT, vector
+from tracer.codegen.llvm.toolchain.types import ELEMENT, vector
 from tracer.ir.loop import Carry, Compute, Constant, For, If, Operand, Register, While
 
 

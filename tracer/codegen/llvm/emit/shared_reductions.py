@@ -16,11 +16,11 @@ from typing import Final
 from tracer.codegen.llvm.emit import vector_memory
 from tracer.codegen.llvm.emit.compute import compute
 from tracer.codegen.llvm.emit.frame import Frame
-from tracer.codegen.llvm.emit.types import ELEMENT
 from tracer.codegen.llvm.emit.vector_loop import vector_loop
 from tracer.codegen.llvm.emit.writer import Writer
 from tracer.codegen.llvm.toolchain.outlined_functions import definition
 from tracer.codegen.llvm.toolchain.target import converts_half, permutes_singles, preferred_bits, splits_floats
+from tracer.codegen.llvm.toolchain.types import ELEMENT
 from tracer.ir import loop
 from tracer.ir.dtypes import F32, F64, I64, DType, short_name
 from tracer.ir.loop.build import constant

@@ -7,8 +7,8 @@ same bits. NaN stays NaN, quiet.
 
 from __future__ import annotations
 
-from tracer.codegen.llvm.emit.types import ELEMENT, single, splat, vector
 from tracer.codegen.llvm.emit.writer import Writer
+from tracer.codegen.llvm.toolchain.types import ELEMENT, single, splat, vector
 from tracer.ir.dtypes import BF16, F8E8M0FNU, F16, DType
 from tracer.ir.formats import FORMATS, Format
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import Final
 
 from tracer.codegen.llvm.emit.register_splitting import in_registers
-from tracer.codegen.llvm.emit.types import splat, vector
 from tracer.codegen.llvm.emit.writer import Writer
+from tracer.codegen.llvm.toolchain.types import splat, vector
 from tracer.ir.dtypes import F64
 from tracer.ir.loop import Block, Compute
 from tracer.ir.scalar import ScalarOp

@@ -9,7 +9,7 @@ from tracer.codegen.llvm.emit.compute import apply
 from tracer.codegen.llvm.emit.divergence import Variation
 from tracer.codegen.llvm.emit.frame import Frame
 from tracer.codegen.llvm.emit.serial_loops import CarriedPhis, first_value, phi, yields
-from tracer.codegen.llvm.emit.types import ELEMENT, indices, iota, leading_mask, splat, vector
+from tracer.codegen.llvm.toolchain.types import ELEMENT, indices, iota, leading_mask, splat, vector
 from tracer.ir.loop import Carry, Constant, For
 
 _MAX_HELD: Final = 8  # partial results that stay in registers beside those of a masked iteration

@@ -11,9 +11,19 @@ from dataclasses import dataclass
 
 from tracer.codegen.llvm.emit.compute import apply
 from tracer.codegen.llvm.emit.frame import Frame
-from tracer.codegen.llvm.emit.nontemporal_copy import LINE, store_lines
+from tracer.codegen.llvm.emit.nontemporal_copy import store_lines
 from tracer.codegen.llvm.emit.scalar_memory import fill_value, guarded, read, update_at, write
-from tracer.codegen.llvm.emit.types import MEMORY, indices, iota, leading_lanes, leading_mask, splat, suffix, vector
+from tracer.codegen.llvm.kernels.nontemporal import LINE
+from tracer.codegen.llvm.toolchain.types import (
+    MEMORY,
+    indices,
+    iota,
+    leading_lanes,
+    leading_mask,
+    splat,
+    suffix,
+    vector,
+)
 from tracer.ir.dtypes import BOOL, DType
 from tracer.ir.loop import Address, Buffer, Load, Operand, Store, Update
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracer.codegen.llvm.emit.types import suffix, vector
+from tracer.codegen.llvm.toolchain.types import suffix, vector
 
 
 class Writer:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tracer.codegen.llvm.emit.nontemporal_copy import NAME, stream_definition
+from tracer.codegen.llvm.kernel_modules import shared_symbols
 from tracer.codegen.llvm.kernels.gemm.dispatch import (
     BLAS_KINDS,
     BLAS_LETTER,
@@ -24,12 +24,12 @@ from tracer.codegen.llvm.kernels.gemm.dispatch import (
 )
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import KINDS as OWN_KINDS
 from tracer.codegen.llvm.kernels.gemm.skinny import COUNTS, FORMS, skinny_kind
-from tracer.codegen.llvm.kernels.kernel_modules import shared_symbols
 from tracer.codegen.llvm.kernels.linalg import lapack
 from tracer.codegen.llvm.kernels.linalg.blocked_cholesky import blocked_text
 from tracer.codegen.llvm.kernels.linalg.blocked_trsm import systems_call, systems_text
 from tracer.codegen.llvm.kernels.linalg.lu import lu_definition
 from tracer.codegen.llvm.kernels.linalg.trsv import system_call, system_definition
+from tracer.codegen.llvm.kernels.nontemporal import NAME, stream_definition
 from tracer.codegen.llvm.kernels.scipy_symbols import blas_thread_symbols, capsule_address
 from tracer.codegen.llvm.kernels.sort.numpy_sort import (
     ARGSORT_ROWS,

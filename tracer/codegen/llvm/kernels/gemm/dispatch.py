@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tracer.codegen.llvm.emit.transposes import SYMBOL
+from tracer.codegen.llvm.kernels.transpose import SYMBOL
 from tracer.ir import loop
 
 BLAS_KINDS: Final = ("f32", "f64", "c64", "c128")

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from tracer.codegen.llvm.emit.transposes import SYMBOL
 from tracer.codegen.llvm.kernels.gemm.dispatch import BLAS_LETTER, THREADS, on_one_thread
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept, loop
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import KINDS
+from tracer.codegen.llvm.kernels.transpose import SYMBOL
 
 _GIVEN: Final = ("ptr %a", "i64 %n", "i64 %j", "i64 %width")
 _BLOCK: Final = 64  # columns; 32 to 96 differ by a twentieth

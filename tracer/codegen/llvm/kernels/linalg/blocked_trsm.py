@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tracer.codegen.llvm.emit.transposes import SYMBOL
 from tracer.codegen.llvm.kernels.gemm.dispatch import BLAS_LETTER, THREADS, on_one_thread
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import KINDS
 from tracer.codegen.llvm.kernels.linalg.lapack import TRSM_LETTERS
+from tracer.codegen.llvm.kernels.transpose import SYMBOL
 from tracer.ir import loop
 
 _BLOCK: Final = 64

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from tracer.codegen.llvm.emit.transposes import SYMBOL
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept, loop
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import KINDS, Shape, attributes
 from tracer.codegen.llvm.kernels.linalg.lu_panel import BLOCK, at, panel_kernels, solve_vectors
+from tracer.codegen.llvm.kernels.transpose import SYMBOL
 
 NAME: Final = "tracer_lu_"
 _APART: Final = 16  # columns of a panel are an odd multiple of these elements apart, in different cache sets

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from tracer.codegen.llvm.emit.transposes import SYMBOL
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import loop
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import Shape, fused
+from tracer.codegen.llvm.kernels.transpose import SYMBOL
 
 BLOCK: Final = 64  # columns of a panel, at most
 _EIGHT: Final = 8  # columns factored at once, and rows solved for at once

@@ -17,7 +17,6 @@ from typing import Final
 
 from tracer.codegen.llvm.emit.shared_reductions import KINDS as TOTALS
 from tracer.codegen.llvm.emit.shared_reductions import total_text
-from tracer.codegen.llvm.emit.transposes import BLOCK, PAST, SYMBOL, past_text, transpose_text
 from tracer.codegen.llvm.kernels.gemm.amx import tried_out
 from tracer.codegen.llvm.kernels.gemm.bf16_dot import short_products_text
 from tracer.codegen.llvm.kernels.gemm.dispatch import SHORT_KIND, product_calls_text, product_split_text
@@ -44,6 +43,7 @@ from tracer.codegen.llvm.kernels.sort.numpy_sort import KINDS as SORTED_KINDS
 from tracer.codegen.llvm.kernels.sort.radix_argsort import SYMBOL as RADIX
 from tracer.codegen.llvm.kernels.sort.radix_argsort import radix_text
 from tracer.codegen.llvm.kernels.thread_pool import pool_symbols
+from tracer.codegen.llvm.kernels.transpose import BLOCK, PAST, SYMBOL, past_text, transpose_text
 from tracer.codegen.llvm.toolchain.object_code import Compile, LoadedModule, compile_object, load_object
 from tracer.codegen.llvm.toolchain.target import bits_in_force
 
