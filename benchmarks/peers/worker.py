@@ -108,7 +108,7 @@ def make_call(w: World, row: Row, arguments: Sequence[Any]) -> Call:
 def _give_back(w: World) -> None:
     """What the peer keeps of freed results, where it has a pool of its own."""
     if w.name == "tracer":
-        _module("tracer.runtime.values.result_pool").release_kept()
+        _module("tracer.runtime.native.result_pool").release_kept()
 
 
 def prepare(w: World, row: Row, answer: str) -> tuple[Call, dict[str, Any]]:

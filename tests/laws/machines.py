@@ -11,7 +11,8 @@ import numpy as np
 
 from tests.laws.values import Array
 from tracer.codegen.llvm.emit.module import emit_module
-from tracer.codegen.llvm.kernels.routines import library_names, outside_symbols
+from tracer.codegen.llvm.kernel_modules import outside_symbols
+from tracer.codegen.llvm.kernels.routines import library_names
 from tracer.codegen.llvm.toolchain.ctypes_executable import Executable
 from tracer.codegen.llvm.toolchain.object_code import compile_object, load_object
 from tracer.codegen.reference.interpreter import Order, interpret

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from tracer.codegen.llvm.emit.module import emit_module
-from tracer.codegen.llvm.kernels.routines import library_names, outside_symbols
+from tracer.codegen.llvm.kernel_modules import outside_symbols
+from tracer.codegen.llvm.kernels.routines import library_names
 from tracer.codegen.llvm.toolchain.ctypes_executable import Executable
 from tracer.codegen.llvm.toolchain.object_code import compile_object, load_object
 from tracer.ir.dtypes import BOOL, F32, F64, I64, NARROW_INTEGERS, DType, bits, is_integer

@@ -11,8 +11,8 @@ from numpy._core.multiarray import get_handler_name
 import tracer
 import tracer.numpy as tnp
 from tracer.runtime.native import capi
+from tracer.runtime.native.result_pool import LEAST
 from tracer.runtime.values.copying import copied
-from tracer.runtime.values.result_pool import LEAST
 
 pytestmark = pytest.mark.skipif(capi.why_not() is not None, reason="the ABI of this Python is not known")
 

@@ -10,7 +10,7 @@ import ctypes
 import os
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -27,6 +27,7 @@ from tracer.codegen.llvm.kernels.linalg.lu import NAME as LU
 from tracer.codegen.llvm.kernels.linalg.lu import lu_text
 from tracer.codegen.llvm.kernels.linalg.trsv import NAME as SYSTEM
 from tracer.codegen.llvm.kernels.linalg.trsv import system_text
+from tracer.codegen.llvm.kernels.routines import library_symbols
 from tracer.codegen.llvm.kernels.sort.numpy_sort import (
     ARGSORT_ROWS,
     RADIX_ROWS,
@@ -187,3 +188,11 @@ def common_symbols(modules: Mapping[str, str], compile: Compile = compile_object
         shared = _MODULES.common.setdefault(text, _Shared((name,), partial(str, text)))
         found[name] = _MODULES.get(shared, compile).address(name)
     return found
+
+
+def outside_symbols(text: str, names: Iterable[str], compile: Compile = compile_object) -> dict[str, int]:
+    """Return every address that a module's text binds: of the named routines, our kernels, and the thread pool.
+
+    Our kernels are made on first use by `compile`, which turns text into object code.
+    """
+    return {**library_symbols(names, text), **shared_symbols(text, compile)}

@@ -12,8 +12,8 @@ import numpy as np
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.ir.types import KeyType
+from tracer.runtime.native.result_pool import LEAST
 from tracer.runtime.system.ignore_fp_warnings import quietly
-from tracer.runtime.values.result_pool import LEAST
 from tracer.settings import config, gate
 from tracer.trace.array import Array, unowned
 

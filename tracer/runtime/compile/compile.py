@@ -13,10 +13,9 @@ import numpy as np
 
 from tracer.codegen.llvm.emit.module import emit_module
 from tracer.codegen.llvm.emit.opt_level import USUAL, level
-from tracer.codegen.llvm.kernel_modules import common_symbols
+from tracer.codegen.llvm.kernel_modules import common_symbols, outside_symbols
 from tracer.codegen.llvm.kernels.gemm.amx import in_use
 from tracer.codegen.llvm.kernels.gemm.bf16_dot import has_dots
-from tracer.codegen.llvm.kernels.routines import outside_symbols
 from tracer.codegen.llvm.toolchain.ctypes_executable import Executable
 from tracer.codegen.llvm.toolchain.object_code import LoadedModule, load_object
 from tracer.codegen.llvm.toolchain.outlined_functions import apart

@@ -25,10 +25,10 @@ from tracer.primitives.base.reference import reference_of, reference_outputs
 from tracer.runtime.eager.elementwise_kernels import kernel
 from tracer.runtime.jit.specialization import Specialization
 from tracer.runtime.jit.trace_call import Traced
+from tracer.runtime.native.result_pool import release_kept
 from tracer.runtime.system.fork_safety import LARGE, apart_from_forks
 from tracer.runtime.system.ignore_fp_warnings import quiet, quietly
 from tracer.runtime.system.locks import ForkSafeLock
-from tracer.runtime.values.result_pool import release_kept
 from tracer.runtime.values.wrapping import wrapped
 from tracer.settings import config
 from tracer.trace import trees

@@ -17,7 +17,7 @@ import numpy as np
 
 from tracer.ir import dtypes
 from tracer.runtime.guards.guards import FUNCTION_SLOTS
-from tracer.runtime.values.result_pool import C_FUNCTIONS
+from tracer.runtime.native.result_pool import C_FUNCTIONS
 from tracer.trace.array import Array, concrete
 
 OB_TYPE = 8

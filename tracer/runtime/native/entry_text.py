@@ -3,7 +3,7 @@
 `tracer_entry` checks the arguments against a table, the executable's `Record`, makes the results, runs the program and
 wraps the results up. Arguments that the table does not describe go to the fallback unchanged. The entry reads the table
 as data, so a function of fifty arguments costs no compilation, and object code stays free of addresses.
-The routines are in `ll/`, those of the result pool in `runtime/values/ll/`.
+The routines are in `ll/`, one folder for each part.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from typing import Final
 from tracer.codegen.llvm.toolchain.abi import Context, Stack
 from tracer.codegen.llvm.toolchain.native_text import expanded, fields, routines
 from tracer.codegen.status import Status
-from tracer.runtime.native import capi
+from tracer.runtime.native import capi, result_pool
 from tracer.runtime.native.entry_record import Common, Guard, Leaf, Record, Result, Step
-from tracer.runtime.values import result_pool
 from tracer.trace.tracebacks import Raised
 
 FOLDER: Final = Path(__file__).with_name("ll")
@@ -36,7 +35,7 @@ _ROUTINES: Final = (
 def entry_text() -> str:
     """Return the text of the entry and the result pool, which exports `tracer_entry` and `tracer_result_*`."""
     entry = routines(FOLDER, ("entry/declarations", "entry/entry", "entry/fits", "entry/unchanged"))
-    pool = routines(Path(result_pool.__file__).with_name("ll"), result_pool.routine_names())
+    pool = routines(FOLDER / "result_pool", result_pool.routine_names())
     return expanded("\n".join((entry, pool, routines(FOLDER, (*OBJECTS, *_ROUTINES)))), names())
 
 

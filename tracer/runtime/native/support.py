@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from tracer.codegen.llvm.toolchain.object_code import LoadedModule, load_object
 from tracer.once import once
-from tracer.runtime.native import capi, sigint
+from tracer.runtime.native import capi, result_pool, sigint
 from tracer.runtime.native.entry_text import entry_text
 from tracer.runtime.native.object_cache import objects
-from tracer.runtime.values import result_pool
 from tracer.settings import gate
 
 _OPT = 0  # LLVM takes 9 ms in place of 67; calls take some 12 ns more

@@ -14,7 +14,7 @@ import numpy as np
 from tracer.ir.dtypes import DType
 from tracer.lazy import LazyModule
 from tracer.once import once
-from tracer.runtime.values import result_pool
+from tracer.runtime.native import result_pool
 
 if TYPE_CHECKING:
     from tracer.runtime.native import capi, support

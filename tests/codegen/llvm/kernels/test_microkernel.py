@@ -12,9 +12,9 @@ import pytest
 
 import tracer
 from tests.laws.tolerances import TOLERANCES, close
-from tracer.codegen.llvm.kernels.transpose import SYMBOL, transpose_text
 from tracer.codegen.llvm.kernels.gemm.microkernel import products_text
 from tracer.codegen.llvm.kernels.gemm.panel import LINE
+from tracer.codegen.llvm.kernels.transpose import SYMBOL, transpose_text
 from tracer.codegen.llvm.toolchain.object_code import LoadedModule, compile_object, load_object
 from tracer.codegen.llvm.toolchain.target import features, preferred_bits
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tracer.codegen.llvm.kernel_modules import shared_symbols
 from tracer.codegen.llvm.kernels.gemm.dispatch import (
     BLAS_KINDS,
     BLAS_LETTER,
@@ -40,7 +39,6 @@ from tracer.codegen.llvm.kernels.sort.numpy_sort import (
     shared_rows,
 )
 from tracer.codegen.llvm.kernels.sort.top_k import split_top_k, top_k_definition
-from tracer.codegen.llvm.toolchain.object_code import Compile, compile_object
 from tracer.errors import InternalError
 from tracer.ir import loop
 from tracer.ir.loop.walk import blocks_of
@@ -267,11 +265,3 @@ def library_symbols(names: Iterable[str], text: str | None = None) -> dict[str, 
         if LIBRARY[name].blas and bound:
             addresses.update(blas_thread_symbols())
     return addresses
-
-
-def outside_symbols(text: str, names: Iterable[str], compile: Compile = compile_object) -> dict[str, int]:
-    """Return every address that a module's text binds: of the named routines, our kernels, and the thread pool.
-
-    Our kernels are made on first use by `compile`, which turns text into object code.
-    """
-    return {**library_symbols(names, text), **shared_symbols(text, compile)}

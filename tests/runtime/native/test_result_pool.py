@@ -14,7 +14,7 @@ import pytest
 import tracer
 import tracer.numpy as tnp
 from tracer.runtime.jit import entry
-from tracer.runtime.values.result_pool import LEAST, MOST, release_kept
+from tracer.runtime.native.result_pool import LEAST, MOST, release_kept
 
 pytestmark = pytest.mark.skipif(not entry.entries_enabled(), reason="results are made by the compiled entry")
 
