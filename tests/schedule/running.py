@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tests.codegen.llvm.llvm_programs import executable
+from tests.targets import TINY
 from tracer.codegen.reference.interpreter import Order, interpret
 from tracer.codegen.status import Status
 from tracer.ir.dtypes import F64, I64
@@ -109,7 +110,7 @@ def run(program: Program, arrays: Sequence[Array]) -> list[Array]:
 
 def shared(program: Program, arrays: Sequence[Array]) -> list[Array]:
     """Share every nest among threads, and interpret with the parts out of order; races are found."""
-    return _interpret(schedule(optimize(program), least_work=0).module, program, arrays, Order.SHUFFLED)
+    return _interpret(schedule(optimize(program), TINY).module, program, arrays, Order.SHUFFLED)
 
 
 def interpreted(program: Program, arrays: Sequence[Array], order: Order = Order.FORWARD) -> list[Array]:

@@ -25,6 +25,7 @@ from tracer.ir import dtypes
 from tracer.ir.layout import byte_size
 from tracer.ir.primitive import Primitive
 from tracer.ir.program import Atom, Equation, Literal, Program, Var
+from tracer.ir.target import CPU, Target, VarianceBlocks
 from tracer.ir.types import ArrayType
 from tracer.passes.base.rewrite import nested_first
 from tracer.passes.base.rewriter import Rewriter
@@ -49,25 +50,11 @@ _MOST_STEPS: Final = 64  # from a mean back to the sum that it is made of
 _DTYPES: Final = (dtypes.F32, dtypes.F64, dtypes.C64, dtypes.C128)
 
 
-class Sizes(NamedTuple):
-    """least: bytes of an array that is cut. block: bytes of a block; most: where an index of the axis is as many.
-
-    blocks: how many there must be, to be one loop. row: bytes up to which so many rows are blocks as they are.
-    """
-
-    least: int = 1 << 20  # less stays in a second-level cache
-    block: int = 1 << 14  # a third of a first-level cache
-    most: int = 1 << 18  # see `rows`, as for what follows
-    blocks: int = 64
-    row: int = 1 << 17
-
-
-SIZES: Final = Sizes()
-SMALL: Final = Sizes(128, 32, 1024, 2, 0)  # what tests cut
-
-
-def variances_in_blocks(program: Program, sizes: Sizes = SIZES) -> Program:
-    """The program with large sums of squares about means in blocks; the same object where there are none."""
+def block_variances(program: Program, target: Target = CPU) -> Program:
+    """Return the program with large sums of squares about means in blocks; the same object where there are none."""
+    sizes = target.blocks.variance
+    if sizes is None:
+        return program
 
     def run(program: Program) -> Program:
         spreads = list(_spreads(program, sizes))
@@ -190,7 +177,7 @@ def _product(x: Any, y: Any) -> Any:
 # -- what is found -------------------------------------------------------------------------------------------------
 
 
-def _spreads(program: Program, sizes: Sizes) -> Iterator[_Spread]:
+def _spreads(program: Program, sizes: VarianceBlocks) -> Iterator[_Spread]:
     """The sums of squares and of differences that are worth it."""
     definitions = {v: e for e in program.equations for v in e.outputs}
     sums = {(e.inputs[0], e.params["axes"]): e.outputs[0] for e in program.equations if e.primitive is reduce_sum_p}
@@ -293,12 +280,12 @@ def _comes_from(total: Var, centre: Atom, definitions: Mapping[Var, Equation]) -
     return False
 
 
-def _cut(type: Any, axes: Sequence[int], sizes: Sizes) -> _Cut | None:
+def _cut(type: Any, axes: Sequence[int], sizes: VarianceBlocks) -> _Cut | None:
     """Where an array is cut: the outermost reduced axis of which an index is not more than a block. None where rows are
     blocks anyway, or no cut leaves enough for a mean."""
     shape, itemsize = type.shape, type.dtype.itemsize
     rows = prod(shape[: axes[0]]) if axes else 0
-    if not axes or (rows >= sizes.blocks and byte_size(type) <= sizes.row * rows):
+    if not axes or (rows >= sizes.count and byte_size(type) <= sizes.row * rows):
         return None
     for number, axis in enumerate(axes):
         slab = prod(shape[axis + 1 :]) * itemsize
@@ -313,7 +300,7 @@ def _cut(type: Any, axes: Sequence[int], sizes: Sizes) -> _Cut | None:
         else:
             parts = _parts(shape[axis], 1 << (length.bit_length() - 1) if between else length, exactly=between)
         is_cut = number > 0 or len(parts) > 1 or parts[0][1] > 1
-        return _Cut(axis, inside, parts) if is_cut and prod(shape[:axis]) * parts[0][1] >= sizes.blocks else None
+        return _Cut(axis, inside, parts) if is_cut and prod(shape[:axis]) * parts[0][1] >= sizes.count else None
     return None
 
 

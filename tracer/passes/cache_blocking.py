@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 from tracer.ir.layout import byte_size
 from tracer.ir.primitive import Alias, ArgReduce, Compare, Convert, Pointwise, Reduce
 from tracer.ir.program import Atom, Equation, Program, Source, Var, infer_types
+from tracer.ir.target import CPU, Target
 from tracer.ir.types import Type, with_shape
 from tracer.passes.base.rewrite import nested_first
 from tracer.primitives.base.broadcasting import broadcast_in_dim_p
@@ -26,15 +27,15 @@ from tracer.primitives.base.shapes import reshape_p, transpose_p
 from tracer.primitives.control.scan import scan_p
 from tracer.primitives.linalg.dot_general import dot_general_p
 
-LEAST_BYTES: Final = 1 << 24  # of what lies between: less stays in a processor's last cache
-BLOCK_BYTES: Final = 1 << 20  # of what lies between in one block: about a second-level cache
 _LEAST_ROWS: Final = 16  # of a matrix product
 _MOST_WHOLE: Final = 4  # times a block's bytes: more would come from memory for every block
 
 
-def in_blocks(program: Program, *, least_bytes: int = LEAST_BYTES, block_bytes: int = BLOCK_BYTES) -> Program:
-    """The program with its large chains in blocks; nested programs too. The same object where there are none."""
-    return nested_first(_Blocking(least_bytes, block_bytes).run)(program)
+def block_chains(program: Program, target: Target = CPU) -> Program:
+    """Return the program with its large chains in blocks, nested programs too; the same object where there are none."""
+    if not target.blocks.chain:
+        return program
+    return nested_first(_Blocking(target.blocks.chain_least, target.blocks.chain).run)(program)
 
 
 class _Step(NamedTuple):

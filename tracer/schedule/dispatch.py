@@ -46,10 +46,11 @@ def write_other(writer: BlockWriter, equation: Equation) -> None:
         case Scatter():
             (_NAMED.get(primitive.name) or write_scatter)(writer, equation)
         case Scan(op):
-            if writer.module.tile is None:
-                write_cumulative(writer, equation, op)
+            tile = writer.module.target.blocks.cumulative
+            if tile:
+                write_prefixes(writer, equation, op, tile)
             else:
-                write_prefixes(writer, equation, op, writer.module.tile)
+                write_cumulative(writer, equation, op)
         case Reduce(op):
             write_serial_reduction(writer, equation, op)
         case Library(routine) if routine in _LIBRARY:

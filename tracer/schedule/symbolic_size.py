@@ -23,7 +23,7 @@ from tracer.ir.loop import (
 )
 from tracer.ir.loop.walk import blocks_of
 from tracer.ir.program import Program
-from tracer.schedule.cpu.vectorise import map_to_cpu
+from tracer.schedule.cpu.vectorise import vectorise
 from tracer.schedule.math.legalise import expand_math
 from tracer.schedule.pipeline import Scheduled, loops
 
@@ -36,7 +36,7 @@ def schedule_for_any_size(program: Program) -> Scheduled | None:
     The parameter, an i64[1], is the last: a constant. None where the program is more than one loop over the elements.
     """
     scheduled = loops(program)
-    module = expand_math(map_to_cpu(scheduled.module))
+    module = expand_math(vectorise(scheduled.module))
     if len(module.functions) != 2 or module.arena or module.stacks or scheduled.callbacks or scheduled.constants:
         return None
     nest, main = module.functions

@@ -10,6 +10,7 @@ import pytest
 import tracer.numpy as tnp
 from tests.codegen.llvm.llvm_programs import executable
 from tests.schedule.running import agree, call, same, shared, staged
+from tests.targets import TINY
 from tracer import jit
 from tracer.ir.loop import For, Invoke, Prefix
 from tracer.ir.loop.check import check_module
@@ -42,7 +43,7 @@ def drawn(shape: tuple[int, ...], dtype: str) -> Any:
 def in_small_tiles(x: Any, function: Any, *, bits: int | None = None, threads: int = 2) -> Any:
     """All that can be shared and cut is, compiled."""
     p = staged(function, [x])
-    scheduled = schedule(optimize(p), least_work=0)
+    scheduled = schedule(optimize(p), TINY)
     check_module(scheduled.module)
     with config.using(threads=threads):
         (found,) = call(scheduled, executable(scheduled.module, vector_bits=bits), p, [x])

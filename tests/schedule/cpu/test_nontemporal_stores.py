@@ -12,6 +12,7 @@ import pytest
 import tracer.numpy as tnp
 from tests.codegen.llvm.llvm_programs import WIDTHS, at, executable, integer, loop, main_of, module_of, run
 from tests.schedule.running import call, same, shared, staged
+from tests.targets import TINY
 from tracer import jit
 from tracer.ir.dtypes import F32, F64, I8, I64
 from tracer.ir.loop import (
@@ -32,14 +33,15 @@ from tracer.ir.loop import (
 )  # fmt: skip
 from tracer.ir.loop.check import check_module
 from tracer.ir.loop.walk import statements_of
+from tracer.ir.target import CPU
 from tracer.passes.pipeline import optimize
 from tracer.primitives.arrays.slice_pad_concatenate import pad
 from tracer.primitives.base.reference import run_reference
 from tracer.schedule.cpu.interleaved_streams import fits, in_strands
-from tracer.schedule.cpu.nontemporal_stores import LEAST
 from tracer.schedule.pipeline import Scheduled, schedule
 from tracer.settings import config
 
+LEAST = CPU.machine.streamed_bytes
 RNG = np.random.default_rng(4)
 PROGRAMS: dict[str, Callable[..., Any]] = {
     "a sum": lambda x: [x + 2 * x],
@@ -70,7 +72,7 @@ def streams(scheduled: Scheduled) -> int:
 def test_results_are_the_same(name: str, shape: tuple[int, ...]) -> None:
     x = RNG.standard_normal(shape)
     p = staged(PROGRAMS[name], [x])
-    scheduled = schedule(optimize(p), least_work=0)
+    scheduled = schedule(optimize(p), TINY)
     check_module(scheduled.module)
     for threads in (1, 3):
         with config.using(threads=threads):

@@ -11,6 +11,7 @@ import pytest
 from tests.schedule.running import agree, program, vector
 from tracer import jit
 from tracer.ir.loop import Invoke, Leave, Module
+from tracer.ir.target import CPU, PLAIN, Target
 from tracer.passes.pipeline import optimize
 from tracer.primitives.arrays.reductions.reductions import reduce_sum
 from tracer.primitives.base.shapes import broadcast_in_dim
@@ -60,14 +61,14 @@ def stepped(x: Any, y: Any) -> Any:
     return x
 
 
-def functions(count: int, *, takes_numbers: bool) -> int:
-    module = loops(optimize(program(stepped, *[vector(40)] * count)), takes_numbers=takes_numbers).module
+def functions(count: int, target: Target) -> int:
+    module = loops(optimize(program(stepped, *[vector(40)] * count)), target).module
     return len(module.functions)
 
 
 def test_steps_that_differ_in_numbers_alone_are_a_function_of_them() -> None:
-    assert functions(2, takes_numbers=False) > 20
-    assert functions(2, takes_numbers=True) < 12
+    assert functions(2, PLAIN) > 20
+    assert functions(2, CPU) < 12
     agree(stepped, np.linspace(-0.2, 0.5, 40), np.linspace(0.0, 0.2, 40))
 
 

@@ -26,6 +26,7 @@ from tracer.ir.loop import Block, Library, Module
 from tracer.ir.loop.walk import blocks_of
 from tracer.ir.primitive import Effect
 from tracer.ir.program import Program
+from tracer.ir.target import Target, cpu
 from tracer.ir.types import Type, storage_type
 from tracer.passes.pipeline import optimize
 from tracer.runtime.analysis.cost import HEARD, work_of
@@ -121,10 +122,14 @@ def compile_program(program: Program, donated: Collection[int] = (), *, contract
     donated: the inputs whose memory results may take over. contracts: as in `optimize`.
     """
     with collector_paused():
-        optimized = optimize(program, contracts=contracts)
-        return compile_scheduled(
-            program, schedule(optimized, donated=donated, short_products=has_dots(), tiles=in_use())
-        )
+        target = this_cpu()
+        optimized = optimize(program, target, contracts=contracts)
+        return compile_scheduled(program, schedule(optimized, target, donated=donated))
+
+
+def this_cpu() -> Target:
+    """Return the target of the machine that this process runs on."""
+    return cpu(bf16=has_dots(), tiles=in_use())
 
 
 def contracts() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,22 +27,39 @@ if TYPE_CHECKING:
     from tracer.codegen.llvm.kernels import routines
     from tracer.codegen.llvm.toolchain import object_code as llvm
     from tracer.codegen.llvm.toolchain import outlined_functions
+    from tracer.ir import target
     from tracer.ir.loop import Module
     from tracer.passes import pipeline
     from tracer.runtime.compile import compile as compiling
     from tracer.runtime.compile import cuda as gpu
+    from tracer.schedule import pipeline as scheduling
 else:
     outlined_functions = LazyModule("tracer.codegen.llvm.toolchain.outlined_functions")
     llvm = LazyModule("tracer.codegen.llvm.toolchain.object_code")
     opt_level = LazyModule("tracer.codegen.llvm.emit.opt_level")
     routines = LazyModule("tracer.codegen.llvm.kernels.routines")
+    target = LazyModule("tracer.ir.target")
     pipeline = LazyModule("tracer.passes.pipeline")
     compiling = LazyModule("tracer.runtime.compile.compile")
     gpu = LazyModule("tracer.runtime.compile.cuda")
+    scheduling = LazyModule("tracer.schedule.pipeline")
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A program or its loops, as text, after the pass `name`. Prints as both."""
+
+    name: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"# {self.name}\n{self.text}"
+
+    __repr__ = __str__
 
 
 class Lowered:
-    """The stages of a function for one kind of arguments; each is made when it is asked for."""
+    """The stages of a function for one signature. Each is made on demand."""
 
     def __init__(self, traced: Traced, call: Call, signature: Signature) -> None:
         self._traced = traced
@@ -74,7 +92,26 @@ class Lowered:
 
     def optimized(self) -> Program:
         """After the passes."""
-        return pipeline.optimize(self._traced.program, contracts=self._contracts)
+        return pipeline.optimize(self._traced.program, compiling.this_cpu(), contracts=self._contracts)
+
+    def stages(self) -> tuple[Stage, ...]:
+        """Return every stage up to the loops of the CPU, as text.
+
+        First the program as traced, then after each program pass that changed it. Then its loop nests, before and
+        after each loop pass.
+
+        >>> [stage.name for stage in tracer.jit(lambda x: x + 0 * x).lower(np.zeros(4, np.int32)).stages()[:3]]
+        ['traced', 'simplify', 'loops']
+        """
+        on = compiling.this_cpu()
+        found = [Stage("traced", str(self._traced.program))]
+        passes = pipeline.stages(self._traced.program, on, contracts=self._contracts)
+        found += [Stage(step.name, str(after)) for step, after in passes]
+        donated = self._traced.inputs_of(self._signature.donated(self._call))
+        module = scheduling.loops(self.optimized(), on, donated=donated).module
+        found.append(Stage("loops", str(module)))
+        found += [Stage(step.name, str(after)) for step, after in scheduling.loop_stages(module, on)]
+        return tuple(found)
 
     def loops(self) -> Module:
         """Scheduled: loop nests and buffers."""
@@ -93,7 +130,9 @@ class Lowered:
 
     def cuda(self, arch: str = "sm_90") -> Text:
         """As CUDA C++, with what has no kernel yet in comments. Raises DeviceError for an unknown architecture."""
-        return Text(gpu.cuda_text(self.optimized(), arch))
+        on_gpu = target.cuda(arch)
+        program = pipeline.optimize(self._traced.program, on_gpu, contracts=self._contracts)
+        return Text(gpu.cuda_text(program, on_gpu))
 
     def cost(self) -> CostReport:
         """Arithmetic and memory traffic of the optimised program, by equation and in all."""

@@ -9,6 +9,7 @@ from math import prod
 
 from tracer.errors import InternalError
 from tracer.ir import dtypes
+from tracer.ir.dtypes import short_name
 from tracer.ir.loop import Carry, LoopKind, Register
 from tracer.ir.loop.build import constant
 from tracer.ir.program import Atom, Equation, Var
@@ -26,14 +27,13 @@ _MOST = 48
 _SMALL = 1 << 14
 _TINY = 1 << 9  # m n k of products that are written so in any form: SciPy need not be imported for them
 
-ROUTINES = {dtypes.F32: "gemm_f32", dtypes.F64: "gemm_f64", dtypes.C64: "gemm_c64", dtypes.C128: "gemm_c128"}
-"""The matrix products by dtype: (a, b, out, batch, m, n, k, transpose a, transpose b, stride of a, stride of b)."""
-SHORT_ROUTINE = "gemm_bf16"
-"""The same for operands of bf16 and results of f32: a is not transposed, b only where k is even."""
-
 
 def write_dot(writer: BlockWriter, equation: Equation) -> None:
-    """One call of a matrix product for all batches."""
+    """Write one call of a matrix product for all batches, or loops where matrices are small.
+
+    The routine is `gemm_` and the operands' dtype, with the arguments (a, b, out, batch, m, n, k, transpose a,
+    transpose b, stride of a, stride of b). `target.dots` says which dtype it sums in.
+    """
     (variable,), (lhs, rhs) = equation.outputs, equation.inputs
     ((left,), (right,)), (left_batch, _) = _axes(equation)
     batch_rank = len(left_batch)
@@ -45,19 +45,15 @@ def write_dot(writer: BlockWriter, equation: Equation) -> None:
     m = prod(lhs.type.shape[batch_rank:]) // k if k else _other(lhs.type.shape, batch_rank, left)
     n = prod(rhs.type.shape[batch_rank:]) // k if k else _other(rhs.type.shape, batch_rank, right)
     dtype = variable.type.dtype if isinstance(variable.type, ArrayType) else None
-    if dtype not in ROUTINES:
-        raise InternalError(f"no BLAS for {variable.type}")
+    operands = lhs.type.dtype if isinstance(lhs.type, ArrayType) else None
+    if dtype is None or operands is None or writer.module.target.dot(operands, dtype) is None:
+        raise InternalError(f"no product of {lhs.type} in {variable.type} for {writer.module.target.name}")
     small, tiny = _is_small(m, n, k), 0 < m * n * k <= _TINY
-    if dtype in (dtypes.F32, dtypes.F64) and (small or tiny):
+    if operands == dtype and dtype in (dtypes.F32, dtypes.F64) and (small or tiny):
         turned = _turned(writer, b, batch, n, k) if transpose_b and not tiny else None
         _write_small(writer, (a, turned or b, target), batch, m, n, k, transpose_a, transpose_b and turned is None)
         return
-    routine = ROUTINES[dtype]
-    if isinstance(lhs.type, ArrayType) and lhs.type.dtype == dtypes.BF16:
-        if writer.module.short_products and not transpose_a and not (transpose_b and k % 2):
-            routine = SHORT_ROUTINE
-        else:
-            a, b = [_widened(writer, operand) for operand in (a, b)]
+    routine = f"gemm_{short_name(operands)}"
     writer.builder.library(
         routine, a.view, b.view, target.view, batch, m, n, k, int(transpose_a), int(transpose_b), m * k, k * n
     )
@@ -83,19 +79,6 @@ def _turned(writer: BlockWriter, source: Memory, batch: int, n: int, k: int) -> 
     assert isinstance(source.type, ArrayType)
     target = writer.allocate(array_type(source.type.dtype, (batch, k, n)))
     write_turned(writer, source, target, (batch, n, k))
-    return target
-
-
-def _widened(writer: BlockWriter, source: Memory) -> Memory:
-    """A bf16 matrix in f32."""
-    assert isinstance(source.type, ArrayType)
-    target = writer.allocate(array_type(dtypes.F32, source.type.shape))
-    f = FunctionWriter(writer)
-    read, written = f.memory(source), f.memory(target, written=True)
-    with f.loops((prod(source.type.shape),), LoopKind.PARALLEL) as (at,):
-        value = f.builder.bitcast(f.builder.load(read.buffer, plus(read.start, at)), dtypes.BF16)
-        f.builder.store(written.buffer, plus(written.start, at), f.builder.convert(value, dtypes.F32))
-    f.invoke()
     return target
 
 

@@ -34,15 +34,14 @@ from tracer.ir.loop import (
 from tracer.ir.loop.varying import varying_registers
 from tracer.ir.loop.walk import operands_of, statements_of, with_operands
 from tracer.ir.scalar import ScalarOp
+from tracer.ir.target import Machine
 
-_BLOCK_BYTES: Final = 8192  # of accumulators: a quarter of a first-level cache
 _LEAST_ROWS: Final = 4
-_VECTOR_BYTES: Final = 64
 _ROWS: Final = 4  # that are taken in at once: a row of accumulators is read and written once for so many
 _FEW_STATEMENTS: Final = 12  # of one row, else they are taken in one by one
 
 
-def streamed(loop: For) -> For | None:
+def streamed(loop: For, machine: Machine) -> For | None:
     """A parallel loop over columns, each a reduction, as a stream of rows; None where it is not that."""
     found = _reduction(loop)
     if found is None:
@@ -51,10 +50,10 @@ def streamed(loop: For) -> For | None:
     columns = _trips(loop)
     innermost = chain[-1]
     widest = max(c.register.dtype.itemsize for c in innermost.carries)
-    lanes = _VECTOR_BYTES // widest
+    lanes = machine.vector_bytes // widest
     if columns < 2 * lanes or _trips(chain[0]) < _LEAST_ROWS:
         return None
-    width = min(columns, _BLOCK_BYTES // widest)
+    width = min(columns, machine.first_cache // 4 // widest)
     width = max(min(width, -(-columns // (2 * lanes)) * lanes), lanes)  # two blocks at least, for two threads
     return _Stream(loop, chain, after, width, lanes).loop()
 

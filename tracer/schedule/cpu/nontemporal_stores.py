@@ -40,12 +40,11 @@ from tracer.ir.loop import (
 from tracer.ir.loop.build import Builder
 from tracer.ir.loop.walk import accesses_of, results_of, statements_of, with_statements
 from tracer.ir.scalar import ScalarOp
+from tracer.ir.target import CPU, Target
 from tracer.schedule.cpu.interleaved_streams import LEAST_ROW, LINE, fits, in_strands, lanes_of, on_lines, past_caches
 from tracer.schedule.terms.cost_model import limits_of, statements_written_out, trips
 from tracer.schedule.terms.loop_slicing import moved
 
-LEAST: Final = 1 << 25
-"""Bytes of a result from which on it passes the caches: halves of a large last cache."""
 _PIECE: Final = 1 << 15  # bytes of a piece of a loop: four strands of two pages
 _BUFFERED: Final = 1 << 13  # of one by way of a buffer: a quarter of a first-level cache
 _PAGE: Final = 8  # of so many in a piece, strands are as long at least
@@ -54,8 +53,9 @@ _FEW_STATEMENTS: Final = 64  # of a loop that memory limits; longer ones are mad
 _SHARED_COPY: Final = 1 << 19  # bytes of a copy that threads share
 
 
-def streamed_results(module: Module, least: int = LEAST) -> Module:
-    """The module with its large results stored past the caches, and its large copies in pieces that threads share."""
+def store_nontemporal(module: Module, target: Target = CPU) -> Module:
+    """Return the module with large results stored past the caches, and large copies in pieces that threads share."""
+    least = target.machine.streamed_bytes
     entry = next(f for f in module.functions if f.name == module.entry)
     copies: list[Function] = []
     entry = replace(entry, body=with_statements(entry.body, lambda s: _in_pieces(s, copies, least)))

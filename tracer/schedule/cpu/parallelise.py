@@ -41,13 +41,10 @@ from tracer.ir.loop import (
 from tracer.ir.loop.varying import varying_registers
 from tracer.ir.loop.walk import blocks_of, statements_of, with_statements
 from tracer.ir.scalar import ScalarOp
+from tracer.ir.target import CPU, Machine, Target
 from tracer.schedule.terms.cost_model import trips, work
 from tracer.schedule.terms.loop_slicing import moved
 
-LEAST_WORK: Final = 30_000.0
-"""Nests below this estimate, some 30 µs, are run by their caller: waking a thread costs several microseconds."""
-GRAIN_WORK: Final = 8_000.0
-"""No part is smaller than this: claiming one costs about 0.1 µs, and its first memory is not prefetched."""
 _LEAST_TRIPS: Final = 8  # an outer loop this long is shared, rather than a longer one within
 _CHAIN: Final = 12  # computations from which on a round waits for its own results more than for memory
 _MOST_COMPUTATIONS: Final = 500  # of a round, counted once for each vector: more cost too much to compile
@@ -55,14 +52,14 @@ _LEAST_ROUNDS: Final = 16  # of a loop that is made wider
 _SHARED: Final = 4  # statements that a short loop should not repeat in each of its rounds
 
 
-def share_loops(module: Module, least_work: float = LEAST_WORK) -> Module:
-    """The module with its long nests shared, and its vector loops without last rounds where that is possible."""
+def parallelise(module: Module, target: Target = CPU) -> Module:
+    """Return the module with long nests shared by threads, and vector loops without remainders where possible."""
     shares: dict[str, Share] = {}
     functions = []
     for function in module.functions:
         if function.name != module.entry:
             function = replace(function, body=_widened(function.body))
-            function, share = _share(function, least_work)
+            function, share = _share(function, target.machine)
             if share is not None:
                 shares[function.name] = share
         functions.append(function)
@@ -79,11 +76,11 @@ def _sharing(s: Statement, shares: Mapping[str, Share]) -> Sequence[Statement]:
     return (replace(s, share=shares[s.function]) if isinstance(s, Invoke) and s.function in shares else s,)
 
 
-def _share(function: Function, least_work: float) -> tuple[Function, Share | None]:
+def _share(function: Function, machine: Machine) -> tuple[Function, Share | None]:
     """The function over a part of its work, and the whole of it; with None as it is but for last rounds."""
     chain = _chain(function.body)
-    total = work(function.body.statements) if chain else 0.0
-    if not chain or total < least_work:
+    total = work(function.body.statements, machine) if chain else 0.0
+    if not chain or total < machine.shared_work:
         return replace(function, body=_without_last_rounds(function.body)), None
     chosen = _choose(chain)
     loop, count = chain[chosen], trips(chain[chosen])
@@ -98,7 +95,7 @@ def _share(function: Function, least_work: float) -> tuple[Function, Share | Non
             inner, lanes = _part(loop, begin, end), loop.lanes
     else:
         inner = replace(loop, start=begin, stop=end, body=_without_last_rounds(loop.body))
-    grain = max(1, int(GRAIN_WORK * count / total)) if least_work else 1
+    grain = max(1, int(machine.grain_work * count / total)) if total else 1
     grain = -(-max(grain, least) // lanes) * lanes
     statements: tuple[Statement, ...] = inner if isinstance(inner, tuple) else (inner,)
     for outer in reversed(chain[:chosen]):

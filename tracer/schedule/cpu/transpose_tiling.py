@@ -32,16 +32,15 @@ from tracer.ir.loop import (
 )  # fmt: skip
 from tracer.ir.loop.walk import operands_of
 from tracer.ir.scalar import ScalarOp
-from tracer.schedule.cpu.nontemporal_stores import LEAST as LARGE
+from tracer.ir.target import Machine
 
 _TILE: Final = 32  # rows and columns of a tile in a buffer: 4 KiB of f32
 _COPIED_TILE: Final = 128  # of one that goes where it belongs at once
 _LONG_TILE: Final = (2048, 256)  # bytes of rows that are read and written, of one that goes to memory in whole lines
-_LINE: Final = 64  # bytes
 _LEAST: Final = 8  # shorter axes are left to gathers
 
 
-def tiled(loop: For) -> For | None:
+def tiled(loop: For, machine: Machine) -> For | None:
     """A nest of parallel loops in tiles; None where nothing is read crosswise."""
     chain = _chain(loop)
     if chain is None:
@@ -56,7 +55,7 @@ def tiled(loop: For) -> For | None:
     place = next((n for n, other in enumerate(loops[:-1]) if other.index is row), None)
     if place is None or min(_count(loops[place]), _count(loops[-1])) < _LEAST:
         return None
-    return _nest(loops, place, statements, crossing)
+    return _nest(loops, place, statements, crossing, machine)
 
 
 def _chain(loop: For) -> tuple[list[For], tuple[Statement, ...]] | None:
@@ -90,7 +89,9 @@ def _count(loop: For) -> int:
     return int(loop.stop.value)
 
 
-def _nest(loops: list[For], place: int, statements: tuple[Statement, ...], crossing: list[Load]) -> For | None:
+def _nest(
+    loops: list[For], place: int, statements: tuple[Statement, ...], crossing: list[Load], machine: Machine
+) -> For | None:
     """The loops around, the tiles, and what happens in one."""
     row, column = loops[place], loops[-1]
     masked = any(s.mask is not None for s in crossing)
@@ -98,7 +99,7 @@ def _nest(loops: list[For], place: int, statements: tuple[Statement, ...], cross
     copied = len(statements) == 2 and len(crossing) == 1 and isinstance(statements[1], Store)
     if masked or (copied and isinstance(statements[1], Store) and statements[1].mask is not None):
         return None
-    sizes = _copied_tile(statements[1], row.index) if copied else (_TILE, _TILE)
+    sizes = _copied_tile(statements[1], row.index, machine) if copied else (_TILE, _TILE)
     rows, columns = (
         _Axis(loop.index, _count(loop), size, loop.index in values)
         for loop, size in zip((row, column), sizes, strict=True)
@@ -118,7 +119,7 @@ def _nest(loops: list[For], place: int, statements: tuple[Statement, ...], cross
     return result
 
 
-def _copied_tile(store: Statement, row: Register) -> tuple[int, int]:
+def _copied_tile(store: Statement, row: Register, machine: Machine) -> tuple[int, int]:
     """Rows and columns of a tile that goes where it belongs.
 
     Large results whose rows begin at lines pass the caches (`schedule.streaming`): what is read then is read in long
@@ -126,8 +127,8 @@ def _copied_tile(store: Statement, row: Register) -> tuple[int, int]:
     """
     assert isinstance(store, Store)
     itemsize = store.buffer.dtype.itemsize
-    whole = _coefficient(store.address, row) * itemsize % _LINE == 0 and itemsize in (4, 8)
-    if whole and store.buffer.size * itemsize >= LARGE:
+    whole = _coefficient(store.address, row) * itemsize % machine.line_bytes == 0 and itemsize in (4, 8)
+    if whole and store.buffer.size * itemsize >= machine.streamed_bytes:
         return _LONG_TILE[0] // itemsize, _LONG_TILE[1] // itemsize
     return _COPIED_TILE, _COPIED_TILE
 

@@ -29,49 +29,51 @@ from tracer.ir.loop import (
     While,
 )
 from tracer.ir.loop.walk import blocks_of
+from tracer.ir.target import CPU, Machine, Target
 from tracer.schedule.cpu.column_reductions import streamed
 from tracer.schedule.cpu.ordered_stores import in_order, stores_in_order
 from tracer.schedule.cpu.short_row_reductions import with_rows_in_lanes
 from tracer.schedule.cpu.transpose_tiling import tiled
 
-_VECTOR_BYTES = 64
-_REDUCTION_VECTORS = 4
+_REDUCTION_BYTES = (64, 256)  # of accumulators, least and most: belongs to the meaning of a result
 
 
-def map_to_cpu(module: Module) -> Module:
-    """Turn one loop of every nest into a vector loop, where there is one that gains."""
-    functions = tuple(f if f.name == module.entry else replace(f, body=_map_block(f.body)) for f in module.functions)
+def vectorise(module: Module, target: Target = CPU) -> Module:
+    """Return the module with one loop of every nest turned into a vector loop, where there is one that gains."""
+    functions = tuple(
+        f if f.name == module.entry else replace(f, body=_map_block(f.body, target.machine)) for f in module.functions
+    )
     return replace(module, functions=functions)
 
 
-def _map_block(block: Block) -> Block:
-    return Block(tuple(_map_loop(s) if isinstance(s, For) else s for s in block.statements), block.yields)
+def _map_block(block: Block, machine: Machine) -> Block:
+    return Block(tuple(_map_loop(s, machine) if isinstance(s, For) else s for s in block.statements), block.yields)
 
 
-def _map_loop(loop: For) -> For:
+def _map_loop(loop: For, machine: Machine) -> For:
     """The loop with itself or a loop within turned into lanes."""
     if loop.kind is LoopKind.VECTOR:
         return loop
     if stores_in_order(loop):
         return in_order(loop)
     loop = with_rows_in_lanes(loop) or loop
-    cut = tiled(loop)
+    cut = tiled(loop, machine)
     if cut is not None:
-        return replace(cut, body=_map_block(cut.body))
+        return replace(cut, body=_map_block(cut.body, machine))
     inner = [s for s in loop.body.statements if isinstance(s, For)]
-    if _vectorizable(loop) and (not inner or not _better_inside(loop)):
-        rows = streamed(loop) if inner else None
+    if _vectorizable(loop) and (not inner or not _better_inside(loop, machine)):
+        rows = streamed(loop, machine) if inner else None
         if rows is not None:
             return rows
-        lanes = _lanes(loop)
+        lanes = _lanes(loop, machine)
         if lanes > 1:
             return replace(loop, body=_serial(loop.body), kind=LoopKind.VECTOR, lanes=lanes)
-    return replace(loop, body=_map_block(loop.body)) if inner else loop
+    return replace(loop, body=_map_block(loop.body, machine)) if inner else loop
 
 
-def runs_lanes_inside(loop: For) -> bool:
+def runs_lanes_inside(loop: For, machine: Machine) -> bool:
     """Whether the lanes of a loop over loops would be in those within, its own rounds following each other."""
-    return tiled(loop) is None and not (_vectorizable(loop) and not _better_inside(loop))
+    return tiled(loop, machine) is None and not (_vectorizable(loop) and not _better_inside(loop, machine))
 
 
 def _serial(block: Block) -> Block:
@@ -105,21 +107,23 @@ def _plain(statement: Statement, index: Register) -> bool:
             return False
 
 
-def _better_inside(loop: For) -> bool:
+def _better_inside(loop: For, machine: Machine) -> bool:
     """Whether a loop within steps through memory more smoothly than this one."""
-    mine = _smoothness(loop, loop.index)
-    return _better_than(mine, loop)
+    mine = _smoothness(loop, loop.index, machine)
+    return _better_than(mine, loop, machine)
 
 
-def _better_than(score: float, loop: For) -> bool:
+def _better_than(score: float, loop: For, machine: Machine) -> bool:
     inner = [s for s in loop.body.statements if isinstance(s, For)]
     return any(
-        (_vectorizable(s) and _smoothness(s, s.index) >= score) or stores_in_order(s) or _better_than(score, s)
+        (_vectorizable(s) and _smoothness(s, s.index, machine) >= score)
+        or stores_in_order(s)
+        or _better_than(score, s, machine)
         for s in inner
     )
 
 
-def _smoothness(loop: For, index: Register) -> float:
+def _smoothness(loop: For, index: Register, machine: Machine) -> float:
     """The share of accesses under the loop that are contiguous, or do not move, as its index steps.
 
     Where none is contiguous, it matters more how many lanes have something to do.
@@ -131,7 +135,7 @@ def _smoothness(loop: For, index: Register) -> float:
     contiguous = sum(step == 1 for step in steps)
     if contiguous or loop.carries or not isinstance(loop.stop, Constant):
         return share + 0.01 * contiguous
-    rounds, lanes = int(loop.stop.value), max(1, _lanes(loop))
+    rounds, lanes = int(loop.stop.value), max(1, _lanes(loop, machine))
     return (share + 0.1) * rounds / (-(-rounds // lanes) * lanes) if rounds else share
 
 
@@ -139,14 +143,15 @@ def _step(address: Address, index: Register) -> int:
     return next((c for r, c in address.terms if r is index), 0)
 
 
-def _lanes(loop: For) -> int:
+def _lanes(loop: For, machine: Machine) -> int:
     if loop.carries:
         widest = max(carry.register.dtype.itemsize for carry in loop.carries)
-        return enough_lanes(loop.stop, _REDUCTION_VECTORS * _VECTOR_BYTES // widest, _VECTOR_BYTES // widest)
+        least, most = _REDUCTION_BYTES
+        return enough_lanes(loop.stop, most // widest, least // widest)
     accesses = list(_accesses(loop.body.statements))
     moving = [buffer for buffer, address in accesses if _step(address, loop.index)]
     widths = [buffer.dtype.itemsize for buffer in moving or [buffer for buffer, _ in accesses]]
-    return _VECTOR_BYTES // max(widths) if widths else 1
+    return machine.vector_bytes // max(widths) if widths else 1
 
 
 def enough_lanes(stop: Operand, most: int, least: int) -> int:

@@ -23,8 +23,8 @@ _WORDS: Final[dict[DType, tuple[DType, DType]]] = {F32: (I32, U32), F64: (I64, U
 _INFINITY: Final = {F32: 0x7F800000, F64: 0x7FF0000000000000}
 
 
-def key_extremes(module: Module) -> Module:
-    """The module with the vector loops that find extreme floats comparing keys."""
+def key_minmax(module: Module) -> Module:
+    """Return the module with vector loops for the max or min of floats comparing integer keys."""
     return replace(module, functions=tuple(replace(f, body=_block(f.body)) for f in module.functions))
 
 

@@ -39,28 +39,29 @@ from tracer.ir.loop import (
     index_constant,
 )  # fmt: skip
 from tracer.ir.loop.walk import with_statements
+from tracer.ir.target import CPU, Machine, Target
 from tracer.schedule.terms.clone import copied
 from tracer.schedule.terms.loop_slicing import moved
 
-BLOCK: Final = 1 << 15  # elements: some microseconds of one core
 _STEPS: Final = 512  # of a block's length, in which others are tried: 64 elements
 _LEAST_BLOCKS: Final = 8
-_VECTOR_BYTES: Final = 64
+_LANE_BYTES: Final = 64  # of partial results, joined in lanes: belongs to the meaning of a result
 _MOST_STATEMENTS: Final = 80  # of a body that is written twice, for the blocks and for the rest
 _ALIGNMENT: Final = 64
-FAR: Final = 1 << 25  # bytes that are read, from which on blocks are reduced side by side
-_BESIDE: Final = (4, 2)  # so many, the first that divides how many there are
 _FEW_STATEMENTS: Final = 4  # of a body that is written so often
 
 
-def split_reductions(module: Module, block: int = BLOCK, far: int = FAR) -> Module:
-    """The module with long reductions in two steps. far: bytes, see FAR."""
+def split_reductions(module: Module, target: Target = CPU) -> Module:
+    """Return the module with long reductions in two steps: of blocks, and of their partial results."""
+    block = target.blocks.reduction
+    if not block:
+        return module
     functions: list[Function] = []
     split: dict[str, tuple[Function, Function, list[Buffer]]] = {}
     arena = -(-module.arena // _ALIGNMENT) * _ALIGNMENT
     size = arena
     for function in module.functions:
-        parts = None if function.name == module.entry else _split(function, block, far)
+        parts = None if function.name == module.entry else _split(function, block, target.machine)
         if parts is None:
             functions.append(function)
             continue
@@ -90,7 +91,7 @@ def _in_two_steps(s: Statement, split: Mapping[str, tuple[Function, Function, li
     return Invoke(first.name, given), Invoke(second.name, given)
 
 
-def _split(function: Function, block: int, far: int) -> tuple[Function, Function, list[Buffer]] | None:
+def _split(function: Function, block: int, machine: Machine) -> tuple[Function, Function, list[Buffer]] | None:
     """The reduction of blocks, that of the partial results, and the parameters for them; None for other functions."""
     loop = _reduction(function)
     if loop is None or not isinstance(loop.stop, Constant):
@@ -107,7 +108,7 @@ def _split(function: Function, block: int, far: int) -> tuple[Function, Function
         for n, carry in enumerate(loop.carries)
     ]
     parameters = (*function.parameters, *partial)
-    beside = _beside(loop, length, blocks, far)
+    beside = _beside(loop, length, blocks, machine)
     first = Function(f"{function.name}.blocks", parameters, _blocks(loop, partial, blocks, block, beside))
     joined = _joined(loop, partial, blocks, block, rest)
     second = Function(f"{function.name}.joined", parameters, Block((*joined, *function.body.statements[1:])))
@@ -134,15 +135,15 @@ def _reduction(function: Function) -> For | None:
     return loop if plain and simple and combined and constant and last else None
 
 
-def _beside(loop: For, length: int, blocks: int, far: int) -> int:
+def _beside(loop: For, length: int, blocks: int, machine: Machine) -> int:
     """How many blocks are reduced side by side."""
     statements = loop.body.statements
     loads = [s for s in statements if isinstance(s, Load) and any(r is loop.index for r, _ in s.address.terms)]
     few = len(loop.carries) == 1 and len(statements) <= _FEW_STATEMENTS
     if not few or not loads or any(isinstance(s, Fault) for s in statements):
         return 1
-    is_far = sum(length * s.buffer.dtype.itemsize for s in loads) >= far
-    return next((n for n in _BESIDE if is_far and blocks % n == 0), 1)
+    is_far = sum(length * s.buffer.dtype.itemsize for s in loads) >= machine.split_bytes
+    return next((n for n in machine.streams if is_far and blocks % n == 0), 1)
 
 
 def _blocks(loop: For, partial: list[Buffer], blocks: int, block: int, beside: int) -> Block:
@@ -197,7 +198,7 @@ def _joined(loop: For, partial: list[Buffer], blocks: int, block: int, rest: int
         joins.append(Compute(total, carry.combine, (so_far, part)))
         yields.append(total)
     body = Block((*loads, *joins), tuple(yields))
-    count, lanes = index_constant(blocks), _VECTOR_BYTES // max(buffer.dtype.itemsize for buffer in partial)
+    count, lanes = index_constant(blocks), _LANE_BYTES // max(buffer.dtype.itemsize for buffer in partial)
     statements: list[Statement] = [
         For(index, index_constant(0), count, body, LoopKind.VECTOR, 1, lanes, tuple(carries), results)
     ]

@@ -35,11 +35,11 @@ from tracer.ir.loop import (
     index_constant,
 )  # fmt: skip
 from tracer.ir.loop.walk import statements_of
+from tracer.ir.target import CPU, Machine, Target
 from tracer.schedule.cpu.vectorise import runs_lanes_inside
 from tracer.schedule.terms.clone import copied
 from tracer.schedule.terms.cost_model import statements_written_out, trips, work
 
-_MOST_BYTES: Final = 1 << 18  # of a row, in all its arrays: a quarter of a second-level cache
 _LEAST_ROWS: Final = 64  # of nests that threads would share
 _MOST_STATEMENTS: Final = 1500  # functions written out
 _MOST_NESTS: Final = 16  # each is held against all before it
@@ -83,17 +83,17 @@ class Rows:
     uses: Mapping[Place, Use]
 
 
-def fuse_rows(module: Module, least_work: float) -> Module:
-    """The module with nests over the same rows fused where nothing but a row's own values passes between them.
+def fuse_rows(module: Module, target: Target = CPU) -> Module:
+    """Return the module with nests over the same rows fused where only a row's own values pass between them.
 
-    Nests that take longer than `least_work` are fused only where their rows are enough for threads to share.
+    Nests long enough for threads to share are fused only where their rows are enough for that.
     """
-    return _Fusion(module, least_work).run()
+    return _Fusion(module, target.machine).run()
 
 
 class _Fusion:
-    def __init__(self, module: Module, least_work: float) -> None:
-        self.module, self.least_work = module, least_work
+    def __init__(self, module: Module, machine: Machine) -> None:
+        self.module, self.machine = module, machine
         self.functions = {f.name: f for f in module.functions}
         self.nests: dict[str, Nest | None] = {}
         self.made: dict[object, Function] = {}
@@ -136,7 +136,7 @@ class _Fusion:
     def _rows(self, s: Invoke) -> Rows | None:
         """The call as one of a nest over rows; None for any other."""
         if s.function not in self.nests:
-            self.nests[s.function] = _nest(self.functions[s.function])
+            self.nests[s.function] = _nest(self.functions[s.function], self.machine)
         nest = self.nests[s.function]
         return None if nest is None else Rows(nest, s, _uses(nest, s))
 
@@ -148,9 +148,12 @@ class _Fusion:
         if any(_in_each_others_way(earlier, rows) for earlier in run):
             return False
         together = [*run, rows]
-        if sum(r.nest.size for r in together) > _MOST_STATEMENTS or _row_bytes(together) > _MOST_BYTES:
+        if (
+            sum(r.nest.size for r in together) > _MOST_STATEMENTS
+            or _row_bytes(together) > self.machine.second_cache // 4
+        ):
             return False
-        return count >= _LEAST_ROWS or sum(r.nest.work for r in together) < self.least_work
+        return count >= _LEAST_ROWS or sum(r.nest.work for r in together) < self.machine.shared_work
 
     def _fused(self, run: Sequence[Rows]) -> list[Statement]:
         """The calls; in one loop those from the first to the last that loop within a row."""
@@ -212,7 +215,7 @@ def loop_over_rows(function: Function) -> For | None:
     return loop if counted and not loop.carries else None
 
 
-def _nest(function: Function) -> Nest | None:
+def _nest(function: Function, machine: Machine) -> Nest | None:
     """The function as a nest over rows; None for any other."""
     loop = loop_over_rows(function)
     if loop is None or loop.kind is not LoopKind.PARALLEL:
@@ -221,9 +224,9 @@ def _nest(function: Function) -> Nest | None:
     has_loops = any(isinstance(s, For) for s in inner)
     if not all(isinstance(s, For | Compute | Load | Store | Prefix) for s in inner):
         return None
-    if has_loops and not runs_lanes_inside(loop):
+    if has_loops and not runs_lanes_inside(loop, machine):
         return None
-    return Nest(function, loop, has_loops, _steps(loop, inner), statements_written_out(inner), work([loop]))
+    return Nest(function, loop, has_loops, _steps(loop, inner), statements_written_out(inner), work([loop], machine))
 
 
 # -- memory --------------------------------------------------------------------------------------------------------

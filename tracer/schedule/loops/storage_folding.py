@@ -38,8 +38,8 @@ _MOST_BYTES: Final = 1 << 16  # of a function's local rows: a part of its thread
 _ALIGNMENT: Final = 64
 
 
-def keep_rows_local(module: Module) -> Module:
-    """The module with such arrays in local buffers."""
+def fold_storage(module: Module) -> Module:
+    """Return the module with a single row, in a local buffer, of arrays that only one nest reads row by row."""
     functions = {f.name: f for f in module.functions}
     entry = functions[module.entry]
     statements = list(statements_of(entry.body))

@@ -38,8 +38,8 @@ Span = tuple[int, int]  # the times of an array's first statement and of the end
 Path = tuple[tuple[int, int, int], ...]  # from the outermost block inwards: its number, a statement's begin and end
 
 
-def planned(module: Module) -> Module:
-    """The module with its arrays in an arena as small as a best fit finds."""
+def allocate_arena(module: Module) -> Module:
+    """Return the module with its arrays in an arena as small as a best fit finds."""
     entry = _entry(module)
     free: list[tuple[int, int]] = []  # bytes, offset
     living: list[tuple[int, int, int]] = []  # end, offset, bytes
@@ -85,7 +85,7 @@ def _give_back(free: list[tuple[int, int]], offset: int, length: int) -> None:
     insort(free, (length, offset))
 
 
-def written_over(module: Module) -> Module:
+def reuse_buffers(module: Module) -> Module:
     """The module with arrays in the place of others of their size that die as they come: see the module's docstring."""
     entry = _entry(module)
     functions = {f.name: f for f in module.functions}

@@ -31,8 +31,8 @@ from tracer.ir.loop import (
 )  # fmt: skip
 from tracer.ir.loop.walk import blocks_of
 from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
+from tracer.ir.target import Machine
 
-_VECTOR_BYTES: Final = 64
 _COMPUTE: Final = 0.25
 _DEAR: Final = {ScalarOp.DIV: 3.0, ScalarOp.SQRT: 4.0, ScalarOp.IDIV: 10.0, ScalarOp.IREM: 10.0}
 _SMOOTH: Final = 1 / 16  # for a byte
@@ -41,9 +41,9 @@ _UNKNOWN_TRIPS: Final = 8
 _WRITTEN_OUT: Final = 45  # statements of a mathematical function
 
 
-def work(statements: Sequence[Statement]) -> float:
+def work(statements: Sequence[Statement], machine: Machine) -> float:
     """The estimate for statements outside any vector loop."""
-    return _Estimate(dict(limits_of(statements))).block(statements, 1, None)
+    return _Estimate(dict(limits_of(statements)), machine).block(statements, 1, None)
 
 
 def statements_written_out(statements: Iterable[Statement]) -> int:
@@ -70,8 +70,9 @@ def limits_of(statements: Iterable[Statement]) -> Iterator[tuple[Register, int]]
 class _Estimate:
     """What statements take, given in how many lanes they run, by the index of which loop."""
 
-    def __init__(self, limits: Mapping[Register, int]) -> None:
+    def __init__(self, limits: Mapping[Register, int], machine: Machine) -> None:
         self._limits = limits
+        self._vector_bytes = machine.vector_bytes
 
     def block(self, statements: Iterable[Statement], lanes: int, index: Register | None) -> float:
         return sum(self._statement(s, lanes, index) for s in statements)
@@ -79,7 +80,7 @@ class _Estimate:
     def _statement(self, s: Statement, lanes: int, index: Register | None) -> float:
         match s:
             case Compute():
-                return _COMPUTE * _DEAR.get(s.op, 1.0) * _vectors(s.result.dtype, lanes)
+                return _COMPUTE * _DEAR.get(s.op, 1.0) * self._vectors(s.result.dtype, lanes)
             case Load():
                 return _access(s.buffer.dtype, s.address, s.mask, lanes, index)
             case Copy():
@@ -87,7 +88,7 @@ class _Estimate:
             case Library("stream", (_, _, count, itemsize)):
                 return 2 * self._size(count) * self._size(itemsize) * _SMOOTH  # type: ignore[arg-type]
             case Prefix():
-                return _COMPUTE * (lanes.bit_length() + 2) * _vectors(s.value.dtype, lanes)
+                return _COMPUTE * (lanes.bit_length() + 2) * self._vectors(s.value.dtype, lanes)
             case Store() | Update():
                 return _access(s.buffer.dtype, s.address, s.mask, lanes, index)
             case Transpose():
@@ -112,9 +113,8 @@ class _Estimate:
     def _size(self, count: Operand) -> int:
         return int(count.value) if isinstance(count, Constant) else self._limits.get(count, _UNKNOWN_TRIPS)
 
-
-def _vectors(dtype: DType, lanes: int) -> float:
-    return max(lanes * dtype.itemsize / _VECTOR_BYTES, 1.0)
+    def _vectors(self, dtype: DType, lanes: int) -> float:
+        return max(lanes * dtype.itemsize / self._vector_bytes, 1.0)
 
 
 def _access(dtype: DType, address: Address, mask: Operand | None, lanes: int, index: Register | None) -> float:

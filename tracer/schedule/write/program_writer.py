@@ -15,6 +15,7 @@ from tracer.ir.loop import Address, Buffer, Function, Space
 from tracer.ir.loop.build import Builder
 from tracer.ir.primitive import Effect
 from tracer.ir.program import Atom, Equation, Literal, Program, Var
+from tracer.ir.target import Target
 from tracer.ir.types import Type
 from tracer.schedule.elements.gather_bounds import FaultSites
 from tracer.schedule.elements.in_place_updates import is_update, reads_its_array
@@ -34,23 +35,12 @@ _MOST_IN_LINE = 32  # calls of nests without a branch: LLVM takes time in the sq
 class ModuleState:
     """What the blocks of one module share: functions (equal ones once), the arena, fault sites, callbacks.
 
-    write_other: the schedules of equations that are no plain nests. short_products: whether the machine multiplies
-    matrices of bf16. takes_numbers: whether functions may take numbers as arguments. tile: bytes of a tile of what is
-    cumulative, mapped to a CPU; None where it stays a plain loop.
+    write_other: writes an equation that is no plain nest.
     """
 
-    def __init__(
-        self,
-        write_other: Callable[[BlockWriter, Equation], None],
-        *,
-        short_products: bool = False,
-        takes_numbers: bool = False,
-        tile: int | None = None,
-    ) -> None:
+    def __init__(self, write_other: Callable[[BlockWriter, Equation], None], target: Target) -> None:
         self.write_other = write_other
-        self.tile = tile
-        self.short_products = short_products
-        self.takes_numbers = takes_numbers
+        self.target = target
         self.functions: list[Function] = []
         self.arena = Arena()
         self.sites = FaultSites()
@@ -228,7 +218,7 @@ class BlockWriter:
         if key is not None and before is not None:
             self._call(before.name, before.arguments(key), faults=False)
             return
-        if key is not None and self.module.takes_numbers and self._write_alike(nest):
+        if key is not None and self.module.target.parametric_nests and self._write_alike(nest):
             return
         writer = NestWriter(nest, self.source_of, self.target_of, self.module.sites)
         invocation = writer.write(self.module.next_name())
