@@ -10,7 +10,7 @@ import numpy as np
 
 from tracer.ir.loop import Buffer, Function, Module, Space
 from tracer.ir.loop.build import Builder
-from tracer.ir.primitive import Effect
+from tracer.ir.primitive import Effect, Structured
 from tracer.ir.program import Program
 from tracer.ir.target import CPU, PLAIN, Target
 from tracer.ir.types import Type
@@ -159,7 +159,7 @@ def _number_sites(program: Program, sites: FaultSites) -> None:
         for _, inner in nested:
             _number_sites(inner, sites)
         if not nested:
-            if equation.primitive.name == "check":
+            if equation.primitive.lower == Structured("check"):
                 sites.number(equation, "check", equation.params["text"])
             else:
                 sites.number(equation)

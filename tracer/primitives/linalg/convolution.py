@@ -374,7 +374,7 @@ def conv(
 conv_p: Primitive = Primitive(
     name="conv", infer=_infer, reference=quiet(_reference),
     jvp=products_jvp(conv), transpose=_transpose,
-    batch=_batch, lower=Composite(_expand, has_nest, computes=True), eager=Eager.COMPILED,
+    batch=_batch, lower=Composite(_expand, has_nest, "conv", computes=True), eager=Eager.COMPILED,
 )  # fmt: skip
 
 CONVOLUTION = (conv_p,)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tracer.ir.primitive import Structured
 from tracer.ir.program import Program
 from tracer.ir.types import StackType
 from tracer.ir.visit import equations
@@ -96,7 +97,7 @@ def _growth(program: Program) -> Iterator[Growth]:
     """The loops that push, nested ones after those around them."""
     for equation in program.equations:
         for _, nested in equation.nested():
-            pushed = [e.inputs[1].type for e in nested.equations if e.primitive.name == "stack_push"]
+            pushed = [e.inputs[1].type for e in nested.equations if e.primitive.lower == Structured("stack_push")]
             if pushed:
                 assert not any(isinstance(type, StackType) for type in pushed)
                 where = f" at {equation.source}" if equation.source is not None else ""

@@ -69,7 +69,7 @@ def _outside(program: Program) -> Iterator[str]:
     """The equations with control flow, callbacks and library calls, with their lines."""
     for equation in program.equations:
         lower = equation.primitive.lower
-        controls = isinstance(lower, Structured) and equation.primitive.name != "check"
+        controls = isinstance(lower, Structured) and lower.kind != "check"
         if isinstance(lower, Library | Composite) or controls:
             where = f" at {equation.source}" if equation.source is not None else ""
             yield f"{equation.primitive.name}{where}"

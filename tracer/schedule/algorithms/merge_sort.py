@@ -19,6 +19,7 @@ from tracer.ir.dtypes import DType, short_name
 from tracer.ir.layout import components
 from tracer.ir.loop import Carry, LoopKind, Operand, Register, index_constant
 from tracer.ir.loop.build import Builder, address, constant
+from tracer.ir.primitive import Generate
 from tracer.ir.program import Atom, Equation, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, array_type, size
@@ -126,7 +127,7 @@ def _counts(writer: BlockWriter, atom: Atom, axis: int) -> bool:
     made = writer.plan.inline.get(atom) if isinstance(atom, Var) else None
     return (
         made is not None
-        and made.primitive.name == "iota"
+        and isinstance(made.primitive.lower, Generate)
         and made.params["dimension"] == axis
         and (made.params["dtype"] == dtypes.I64)
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tracer.ir.primitive import Compare, Composite, Convert, Join, Library, Pointwise, Reduce, Scatter
+from tracer.ir.primitive import Compare, Composite, Convert, IndexMap, Join, Library, Pointwise, Reduce, Scatter
 from tracer.ir.program import Atom, Equation, Literal, Var
 from tracer.ir.types import size
 from tracer.schedule.elements.puller import is_map, is_name
@@ -20,7 +20,8 @@ _FAR = 100  # equations before an update that are looked at
 
 def is_update(equation: Equation) -> bool:
     """Whether the equation puts a slice of new values into an array."""
-    return equation.primitive.name == "dynamic_update_slice"
+    lower = equation.primitive.lower
+    return isinstance(lower, Scatter) and lower.kind == "slice"
 
 
 def is_stored_at_once(equation: Equation, definitions: Mapping[Var, Equation]) -> bool:
@@ -78,7 +79,7 @@ def _place(equation: Equation) -> tuple[int, ...] | None:
 def _takes_slice(equation: Equation, array: Atom, place: tuple[int, ...] | None) -> bool:
     """Whether the equation takes a slice of an array from there."""
     params = equation.params
-    if equation.primitive.name != "slice" or equation.inputs[0] is not array:
+    if equation.primitive.lower != IndexMap("slice") or equation.inputs[0] is not array:
         return False
     return params["start_indices"] == place and set(params["strides"]) == {1}
 

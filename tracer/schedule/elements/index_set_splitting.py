@@ -30,19 +30,21 @@ _MOST_OPERATIONS = 1600  # over all boxes
 
 def is_parted(equation: Equation) -> bool:
     """Whether the equation is a join whose readers may read its operands."""
-    if not isinstance(equation.primitive.lower, Join):
-        return False
-    type = equation.outputs[0].type
+    type = equation.outputs[0].type if equation.outputs else None
     if not isinstance(type, ArrayType) or size(type) < _LEAST:
         return False
-    if equation.primitive.name == "pad":
-        return all(interior == 0 for _, _, interior in equation.params["padding_config"])
-    return len(equation.inputs) <= _MOST_OPERANDS
+    match equation.primitive.lower:
+        case Join("pad"):
+            return all(interior == 0 for _, _, interior in equation.params["padding_config"])
+        case Join():
+            return len(equation.inputs) <= _MOST_OPERANDS
+        case _:
+            return False
 
 
 def parts_of(equation: Equation) -> Iterator[tuple[Atom, Box | None]]:
     """The operands of a join and their boxes in its result; the padding value, last, is what lies in none."""
-    if equation.primitive.name == "pad":
+    if equation.primitive.lower == Join("pad"):
         operand, value = equation.inputs
         places = zip(operand.type.shape, equation.params["padding_config"], strict=True)
         yield operand, tuple((low, low + n) for n, (low, _, _) in places)
@@ -125,9 +127,9 @@ class _Walk:
             case Join():
                 at = [(atom, () if box is None else box) for atom, box in parts_of(equation)]
                 return [(atom, within(index, box) if box and index is not _LOST else _LOST) for atom, box in at]
-            case IndexMap():
+            case IndexMap(kind):
                 operand = equation.inputs[0]
-                mapped = INDEX_MAPS.get(equation.primitive.name)
+                mapped = INDEX_MAPS.get(kind)
                 if mapped is None or index is _LOST:
                     return [(operand, _LOST)]
                 return [(operand, mapped(index, operand.type.shape, equation.params))]
@@ -167,7 +169,7 @@ _LOST: Axes = (Affine(-1),)  # an index of which nothing is known
 
 def _read_by_gather(equation: Equation, index: Axes) -> list[tuple[Atom, Axes]]:
     """What a gather reads, and where: of its indices, every component of one vector."""
-    if index is _LOST or equation.primitive.name != "gather":
+    if index is _LOST or equation.primitive.lower != Gather("windows"):
         return [(atom, _LOST) for atom in equation.inputs]
     operand, indices, predicate = equation.inputs
     windows = set(equation.params["dimension_numbers"].offset_dims)
@@ -182,9 +184,12 @@ def is_index_vector(join: Equation, readers: Sequence[Equation]) -> bool:
     They are read at known places, one by one, so that no nest is cut for them.
     """
     return (
-        join.primitive.name == "concatenate"
+        join.primitive.lower == Join("concatenate")
         and join.params["dimension"] == len(join.outputs[0].type.shape) - 1
-        and all(r.primitive.name == "gather" and join.outputs[0] not in (r.inputs[0], r.inputs[2]) for r in readers)
+        and all(
+            r.primitive.lower == Gather("windows") and join.outputs[0] not in (r.inputs[0], r.inputs[2])
+            for r in readers
+        )
     )
 
 

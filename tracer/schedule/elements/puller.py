@@ -76,8 +76,8 @@ def is_map(equation: Equation) -> bool:
 def is_name(equation: Equation) -> bool:
     """Whether a value may be its operand's memory under another name or shape."""
     match equation.primitive.lower:
-        case IndexMap():
-            return equation.primitive.name in ("reshape", "squeeze")
+        case IndexMap("reshape" | "squeeze"):
+            return True
         case Alias():
             return len(equation.outputs) == 1
         case _:
@@ -86,7 +86,8 @@ def is_name(equation: Equation) -> bool:
 
 def is_scatter(equation: Equation) -> bool:
     """Whether the equation puts updates at indices, one after another."""
-    return isinstance(equation.primitive.lower, Scatter) and equation.primitive.name != "dynamic_update_slice"
+    lower = equation.primitive.lower
+    return isinstance(lower, Scatter) and lower.kind == "windows"
 
 
 def is_reduction(equation: Equation) -> bool:
@@ -169,15 +170,15 @@ class Puller:
                 return Plan(demands, lambda found: pointwise_element(self.builder, equation, found))
             case Checked():
                 return self._plan_checked(equation, index)
-            case IndexMap():
-                return Plan([(equation.inputs[0], self._mapped(equation, index))], lambda found: found[0])
+            case IndexMap(kind):
+                return Plan([(equation.inputs[0], self._mapped(equation, kind, index))], lambda found: found[0])
             case Generate():
                 along = self.axes(index, result)[equation.params["dimension"]]
                 return Plan((), lambda _: self._counter(along, result))
-            case Alias():
-                return self._plan_alias(equation, index, output)
-            case Gather():
-                return self._plan_gather(equation, index)
+            case Alias(kind):
+                return self._plan_alias(equation, kind, index, output)
+            case Gather(kind):
+                return self._plan_gather(equation, kind, index)
             case Join():
                 read = chosen(equation, self.axes(index, result), self.extents)
                 if read is None:
@@ -186,12 +187,12 @@ class Puller:
             case _:
                 raise InternalError(f"{primitive.name} cannot be computed where it is read")
 
-    def _mapped(self, equation: Equation, index: Index) -> Index:
+    def _mapped(self, equation: Equation, kind: str, index: Index) -> Index:
         operand, result = equation.inputs[0].type, equation.outputs[0].type
-        if equation.primitive.name == "reshape":
+        if kind == "reshape":
             return Flat(position(index, result.shape), operand.shape)
         by_axes = self.axes(index, result)
-        return INDEX_MAPS[equation.primitive.name](by_axes, operand.shape, equation.params)
+        return INDEX_MAPS[kind](by_axes, operand.shape, equation.params)
 
     def _counter(self, along: Address, result: Type) -> Element:
         assert isinstance(result, ArrayType)
@@ -215,13 +216,13 @@ class Puller:
         assert total is not None
         return total
 
-    def _plan_alias(self, equation: Equation, index: Index, output: int) -> Plan:
-        name, operand = equation.primitive.name, equation.inputs[output if len(equation.outputs) > 1 else 0]
-        if name == "random_wrap":
+    def _plan_alias(self, equation: Equation, kind: str, index: Index, output: int) -> Plan:
+        operand = equation.inputs[output if len(equation.outputs) > 1 else 0]
+        if kind == "wrap":
             by_axes = self.axes(index, equation.outputs[0].type)
             words = [(operand, (*by_axes, Address(word))) for word in range(2)]
             return Plan(words, lambda found: (found[0][0], found[1][0]))
-        if name == "random_unwrap":
+        if kind == "unwrap":
             *outer, word = self.axes(index, equation.outputs[0].type)
             return Plan([(operand, tuple(outer))], lambda found: (self._word(found[0], word),))
         return Plan([(operand, index)], lambda found: found[0])
@@ -248,11 +249,11 @@ class Puller:
 
         return Plan(demands, finish)
 
-    def _plan_gather(self, equation: Equation, index: Index) -> Plan:
+    def _plan_gather(self, equation: Equation, kind: str, index: Index) -> Plan:
         result = equation.outputs[0].type
         by_axes = self.axes(index, result)
         operand = equation.inputs[0]
-        window: Window = (gather_window if equation.primitive.name == "gather" else slice_window)(equation, by_axes)
+        window: Window = (gather_window if kind == "windows" else slice_window)(equation, by_axes)
         source = self._known_place(operand)
         alone = [] if source else [(operand, ())]  # its one element, in registers
 

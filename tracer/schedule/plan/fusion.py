@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tracer.ir.dtypes import BF16, I16, U16
-from tracer.ir.primitive import Composite, Gather, IndexMap, Join, Pointwise, Scan
+from tracer.ir.primitive import Composite, Gather, IndexMap, Join, Pointwise, Scan, Structured
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.types import ArrayType, size
 from tracer.schedule.elements.divergent.analysis import shared_arrays
@@ -63,7 +63,7 @@ def _has_many_functions(program: Program) -> bool:
     operations, waiting = 0, [program]
     while waiting and operations <= _MOST_IN_REGISTERS:
         for equation in waiting.pop().equations:
-            if equation.primitive.name == "cond":
+            if equation.primitive.lower == Structured("cond"):
                 waiting += equation.params["branches"]
             elif _is_single(equation):
                 operations += operations_of(equation)
@@ -235,7 +235,7 @@ class _Planner:
             self.inline[variable] = equation
             if joined and not is_index_vector(equation, self.readers.get(variable, ())):
                 self.in_memory.update(self._worth_storing_for(equation))
-        elif equation.primitive.name == "reshape" and equation.inputs[0] in self.moved:
+        elif equation.primitive.lower == IndexMap("reshape") and equation.inputs[0] in self.moved:
             self.in_memory.update(a for a in equation.inputs if isinstance(a, Var))  # no division for the axes before
         reached = {number: True} if stored else self.roots.get(variable, {})
         for atom in equation.inputs:
@@ -411,10 +411,11 @@ def _is_single(equation: Equation) -> bool:
 
 
 def _expands(reader: Equation, variable: Var) -> bool:
-    spreads = reader.primitive.name in ("broadcast_in_dim", "sliding_windows")
+    spreads = reader.primitive.lower in (IndexMap("broadcast"), IndexMap("windows"))
     return spreads and size(reader.outputs[0].type) > size(variable.type)
 
 
 def _tells_axes_apart(equation: Equation) -> bool:
     """Whether an element's axes say where it is read: its position alone does not."""
-    return isinstance(equation.primitive.lower, IndexMap) and equation.primitive.name not in ("reshape", "squeeze")
+    lower = equation.primitive.lower
+    return isinstance(lower, IndexMap) and lower.kind not in ("reshape", "squeeze")

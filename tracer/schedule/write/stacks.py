@@ -8,6 +8,7 @@ from __future__ import annotations
 from tracer.errors import InternalError
 from tracer.ir.layout import byte_size, scalar_count
 from tracer.ir.loop import LoopKind, Operand
+from tracer.ir.primitive import Structured
 from tracer.ir.program import Atom, Equation, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, KeyType, StackType, Type
@@ -25,7 +26,9 @@ def item_type(atom: Atom) -> ArrayType | KeyType:
 
 def write_stack(writer: BlockWriter, equation: Equation) -> None:
     """One of the operations on stacks."""
-    b, name = writer.builder, equation.primitive.name
+    lower, b = equation.primitive.lower, writer.builder
+    assert isinstance(lower, Structured)
+    name = lower.kind
     output = equation.outputs[0]
     if name == "stack_empty":
         writer.sources[output] = new_stack(writer)
