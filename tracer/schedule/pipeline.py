@@ -14,12 +14,12 @@ from tracer.ir.primitive import Effect, Structured
 from tracer.ir.program import Program
 from tracer.ir.target import CPU, PLAIN, Target
 from tracer.ir.types import Type
+from tracer.schedule import dispatch
 from tracer.schedule.algorithms.library_kernels import choose_kernels
 from tracer.schedule.cpu.nontemporal_stores import store_nontemporal
 from tracer.schedule.cpu.outlined_reductions import outline_reductions
 from tracer.schedule.cpu.parallelise import parallelise
 from tracer.schedule.cpu.vectorise import vectorise
-from tracer.schedule.dispatch import write_other
 from tracer.schedule.elements.gather_bounds import FaultSite, FaultSites
 from tracer.schedule.loops.minmax_keys import key_minmax
 from tracer.schedule.loops.reduction_splitting import split_reductions
@@ -88,9 +88,9 @@ class Scheduled:
 
 def loops(program: Program, target: Target = PLAIN, *, donated: Collection[int] = ()) -> Scheduled:
     """Return the program's loop nests, before any loop pass. donated: inputs whose memory results may take over."""
-    donors = donors_of(program, donated)
+    donors = donors_of(program, dispatch.ALL, donated)
     while True:
-        state = ModuleState(write_other, target)
+        state = ModuleState(dispatch.ALL, target)
         scheduled, missed = _write(program, donors, state)
         if not missed:
             return scheduled

@@ -21,6 +21,7 @@ from tracer.ir.loop import Module
 from tracer.ir.loop.check import check_module
 from tracer.passes.pipeline import optimize
 from tracer.primitives.base.reference import run_reference
+from tracer.schedule.dispatch import ALL
 from tracer.schedule.elements import index_set_splitting
 from tracer.schedule.pipeline import schedule
 from tracer.schedule.plan.fusion import plan_block
@@ -54,7 +55,7 @@ def spread(u: Any) -> Any:
 
 def nests(function: Callable[..., Any], *arrays: Any) -> tuple[list[Nest], list[Other]]:
     p, _ = traced(function, *arrays)
-    steps = plan_block(optimize(p)).steps
+    steps = plan_block(optimize(p), ALL).steps
     return [s for s in steps if isinstance(s, Nest)], [s for s in steps if isinstance(s, Other)]
 
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tracer.ir.primitive import Structured
-from tracer.ir.program import Program
+from tracer.ir.primitive import Composite, Structured
+from tracer.ir.program import Equation, Program
 from tracer.ir.types import StackType
 from tracer.ir.visit import equations
 from tracer.runtime.analysis.cost import bytes_of
@@ -79,7 +79,7 @@ def memory_of(
     """The memory of a program. arena: bytes of its buffers. constants: the arrays in its module. donors: the results
     that have the memory of arguments. copies: bytes of arguments that are copied. calls_scipy: whether it binds BLAS
     or LAPACK."""
-    limits = [e.params["memory"] for e in equations(traced) if e.primitive.name in ("loop_pull", "loop_bend")]
+    limits = [e.params["memory"] for e in equations(traced) if _is_sweep(e)]
     growth = () if limits else tuple(_growth(optimized))
     return Memory(
         sum(bytes_of(type) for type in traced.input_types),
@@ -91,6 +91,11 @@ def memory_of(
         _COMPILED + _LAPACK * calls_scipy,
         copies,
     )
+
+
+def _is_sweep(equation: Equation) -> bool:
+    """Whether an equation pulls back through a loop with a limit of memory."""
+    return isinstance(equation.primitive.lower, Composite) and "memory" in equation.params
 
 
 def _growth(program: Program) -> Iterator[Growth]:

@@ -11,8 +11,7 @@ import numpy as np
 from tracer.errors import ArgumentError, message
 from tracer.ir.program import Program
 from tracer.lazy import LazyModule
-from tracer.runtime.analysis.cost import CostReport, report
-from tracer.runtime.analysis.flops import flops
+from tracer.runtime.analysis.cost import CostReport, flops, report
 from tracer.runtime.analysis.memory_report import Memory, memory_of
 from tracer.runtime.jit.donation import Donated, consume
 from tracer.runtime.jit.explain import Text
@@ -139,7 +138,7 @@ class Lowered:
         return report(self.optimized())
 
     def flops(self) -> int:
-        """Floating-point operations of the optimised program, by the weights in `tracer.runtime.analysis.flops`."""
+        """Return the weighted operations of the optimised program: see `runtime.analysis.cost.flops`."""
         return flops(self.optimized())
 
     def memory(self) -> Memory:

@@ -13,25 +13,33 @@ from typing import Final
 
 from tracer.ir.loop import LoopKind, Operand, Register
 from tracer.ir.loop.build import Builder
+from tracer.ir.primitive import Scan
 from tracer.ir.program import Equation
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import array_type
 from tracer.schedule.algorithms.cumulative import Cumulative, Place
 from tracer.schedule.terms.affine import ZERO, Affine, of_register, operand_of, plus, scaled, shifted
+from tracer.schedule.terms.cost import flops_of_operand
+from tracer.schedule.terms.schedules import Schedule, no_operands
 from tracer.schedule.terms.value_locations import Element, Memory
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
 from tracer.schedule.write.serial_reductions import join, write_cumulative
 
-TILE: Final = 1 << 16  # bytes of a tile
 _AT_ONCE: Final = 16  # tiles that stay in caches between their two times
 _LEAST_TILES: Final = 8
 _MOST_ROWS: Final = 64  # from so many on, threads share rows
 _MOST_INNER: Final = 2048  # bytes from which on they share columns
 
 
-def write_prefixes(writer: BlockWriter, equation: Equation, op: ScalarOp, tile: int) -> None:
-    """Every partial result along one axis. tile: in bytes."""
+def write_prefixes(writer: BlockWriter, equation: Equation) -> None:
+    """Write every partial result along one axis."""
+    lower, tile = equation.primitive.lower, writer.module.target.blocks.cumulative
+    assert isinstance(lower, Scan)
+    op = lower.op
+    if not tile:
+        write_cumulative(writer, equation, op)
+        return
     c = Cumulative(writer, equation, op)
     if not c.outer * c.length * c.inner:
         return
@@ -240,3 +248,6 @@ class _Tiles:
         if self.even:
             return first, self.length
         return first, self._left(f.builder, self.length, first, self.c.length)
+
+
+CUMULATIVE: Final = Schedule(Scan, "", flops_of_operand, write_prefixes, no_operands)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 from math import prod
+from typing import Final
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from tracer.ir import dtypes
 from tracer.ir.layout import components
 from tracer.ir.loop import LoopKind, Operand
 from tracer.ir.loop.build import Builder, constant
+from tracer.ir.primitive import Library
 from tracer.ir.program import Atom, Equation
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, array_type, size
@@ -31,6 +33,8 @@ from tracer.schedule.terms.affine import (
     scaled,
     shifted,
 )
+from tracer.schedule.terms.cost import matrix_cost
+from tracer.schedule.terms.schedules import Schedule
 from tracer.schedule.terms.value_locations import Element, Memory
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
@@ -323,3 +327,8 @@ def _load_at(f: FunctionWriter, memory: Memory, position: Affine) -> Element:
     _, parts = components(memory.type)
     place = plus(memory.start, scaled(position, parts))
     return tuple(f.builder.load(memory.buffer, shifted(place, part)) for part in range(parts))
+
+
+CHOLESKY: Final = Schedule(Library, "cholesky", matrix_cost, write_cholesky)
+LU: Final = Schedule(Library, "lu", matrix_cost, write_lu)
+TRIANGULAR_SOLVE: Final = Schedule(Library, "triangular_solve", matrix_cost, write_triangular_solve)

@@ -6,17 +6,21 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Final
 
 from tracer.errors import InternalError
 from tracer.ir import dtypes
 from tracer.ir.dtypes import short_name
 from tracer.ir.loop import Carry, LoopKind, Register
 from tracer.ir.loop.build import constant
+from tracer.ir.primitive import Library, Pointwise
 from tracer.ir.program import Atom, Equation, Var
 from tracer.ir.scalar import ScalarOp
-from tracer.ir.types import ArrayType, array_type
+from tracer.ir.types import ArrayType, array_type, size
 from tracer.schedule.algorithms.factorizations import write_turned
 from tracer.schedule.terms.affine import Affine, of_register, plus, scaled, shifted
+from tracer.schedule.terms.cost import product_cost
+from tracer.schedule.terms.schedules import Schedule, Values
 from tracer.schedule.terms.value_locations import Memory
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
@@ -25,6 +29,7 @@ _ROWS = 8  # of the result that are summed at once: the chains that an FMA unit 
 _LEAST_LANES = 8
 _MOST = 48
 _SMALL = 1 << 14
+_LARGE = 1 << 13  # elements of a matrix that no loop multiplies
 _TINY = 1 << 9  # m n k of products that are written so in any form: SciPy need not be imported for them
 
 
@@ -145,3 +150,27 @@ def _rows(
         for r, total in enumerate(loop.results):
             place = plus(out.start, scaled(product, m * n), scaled(shifted(first, r), n), j)
             f.builder.store(out.buffer, place, total)
+
+
+# -- record ------------------------------------------------------------------------------------------------------
+
+
+def _operands_in_memory(equation: Equation, values: Values) -> list[Atom]:
+    return [_bits(atom, values) for atom in equation.inputs]
+
+
+def _bits(atom: Atom, values: Values) -> Atom:
+    """Return the integers that a large bf16 operand is bitcast from, as NumPy's users hold it, else the operand.
+
+    Small products are loops, which read the operand itself.
+    """
+    made = values.definitions.get(atom) if isinstance(atom, Var) else None
+    if made is None or made.primitive.lower != Pointwise(ScalarOp.BITCAST) or size(made.outputs[0].type) < _LARGE:
+        return atom
+    (bits,) = made.inputs
+    held = [x.type.dtype if isinstance(x.type, ArrayType) else None for x in (bits, atom)]
+    is_bits = isinstance(bits, Var) and held[1] == dtypes.BF16 and held[0] in (dtypes.I16, dtypes.U16)
+    return bits if is_bits else atom
+
+
+DOT: Final = Schedule(Library, "dot", product_cost, write_dot, _operands_in_memory)

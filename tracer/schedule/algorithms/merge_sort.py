@@ -13,17 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType, short_name
 from tracer.ir.layout import components
 from tracer.ir.loop import Carry, LoopKind, Operand, Register, index_constant
 from tracer.ir.loop.build import Builder, address, constant
-from tracer.ir.primitive import Generate
+from tracer.ir.primitive import Generate, Library
 from tracer.ir.program import Atom, Equation, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, array_type, size
+from tracer.schedule.elements.maps import permuted_array
 from tracer.schedule.terms.affine import Affine, flatten, of_operand, plus, scaled, shifted
+from tracer.schedule.terms.cost import sort_cost
+from tracer.schedule.terms.schedules import Schedule, Values
 from tracer.schedule.terms.value_locations import Element, Memory
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
@@ -338,3 +342,20 @@ def _store_row(
             origin = tuple(of_operand(position) if a == axis else i for a, i in enumerate(row))
             for atom, result in zip(equation.inputs[len(moving.keys) :], results[len(moving.keys) :], strict=True):
                 f.store(result, place, f.element(atom, origin))
+
+
+# -- record ------------------------------------------------------------------------------------------------------
+
+
+def _operands_in_memory(equation: Equation, values: Values) -> list[Atom]:
+    """Return the keys, and other operands unless they are the indices along an axis."""
+    keys = equation.params["num_keys"]
+    return [atom for number, atom in enumerate(equation.inputs) if number < keys or not _is_iota(atom, values)]
+
+
+def _is_iota(atom: Atom, values: Values) -> bool:
+    made = values.definitions.get(array) if isinstance(array := permuted_array(atom, values), Var) else None
+    return made is not None and isinstance(made.primitive.lower, Generate)
+
+
+SORT: Final = Schedule(Library, "sort", sort_cost, write_sort, _operands_in_memory)

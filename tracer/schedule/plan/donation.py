@@ -14,6 +14,7 @@ from tracer.ir.program import Program, Var
 from tracer.ir.types import same_up_to_weakness, size
 from tracer.schedule.plan.fusion import plan_block
 from tracer.schedule.plan.update_chains import Versions, updated
+from tracer.schedule.terms.schedules import Schedules
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +26,12 @@ class Donor:
     is_updated: bool = False
 
 
-def donors_of(program: Program, donated: Collection[int]) -> dict[int, Donor]:
+def donors_of(program: Program, schedules: Schedules, donated: Collection[int]) -> dict[int, Donor]:
     """For results, by their numbers, the donated operands whose memory they can have."""
     found: dict[int, Donor] = {}
     if not donated:
         return found
-    chooser = _Chooser(program)
+    chooser = _Chooser(program, schedules)
     left = sorted(donated)
     for number, atom in enumerate(program.outputs):
         first = isinstance(atom, Var) and not any(atom is other for other in program.outputs[:number])
@@ -42,9 +43,9 @@ def donors_of(program: Program, donated: Collection[int]) -> dict[int, Donor]:
 
 
 class _Chooser:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, schedules: Schedules) -> None:
         self.program = program
-        self.plan = plan_block(program)
+        self.plan = plan_block(program, schedules)
         self.versions = Versions(program, self.plan)
 
     def candidates(self, result: Var, operands: Collection[int]) -> Iterator[Donor]:

@@ -9,35 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tracer.ir.dtypes import BF16, I16, U16
-from tracer.ir.primitive import Composite, Gather, IndexMap, Join, Pointwise, Scan, Structured
+from tracer.ir.primitive import Gather, IndexMap, Join, Pointwise, Structured
 from tracer.ir.program import Atom, Equation, Program, Var
-from tracer.ir.types import ArrayType, size
-from tracer.schedule.elements.divergent.analysis import shared_arrays
-from tracer.schedule.elements.in_place_updates import is_stored_at_once, is_update, reads_its_array
+from tracer.ir.types import size
 from tracer.schedule.elements.index_set_splitting import boxes_of, is_index_vector, is_parted
 from tracer.schedule.elements.inline_budget import MOST_OPERATIONS, limited
-from tracer.schedule.elements.puller import is_map, is_name, is_reduction, is_scatter
+from tracer.schedule.elements.puller import is_map, is_name, is_reduction
 from tracer.schedule.plan.steps import BlockPlan, Nest, Other, Rename, Single, Step
 from tracer.schedule.terms.element_cost import cost_of, operations_of
+from tracer.schedule.terms.schedules import CHEAP, Schedules, Values
 
-_CHEAP = 2  # operations that may be repeated rather than stored
-_CHEAP_ONCE = 8  # operations that a loop on one thread takes over
 _MOST_ROOTS = 8
 _MOST_IN_REGISTERS = 2400  # operations on scalars in a block and its branches, functions written out
-_LARGE = 1 << 13  # elements of a matrix that no loop multiplies
 _MOVING = (IndexMap, Gather, Join)  # an element is read at another index than its own
 
 
-def plan_block(program: Program, *, calls: bool = False) -> BlockPlan:
-    """Plan the equations of one program; nested programs are planned on their own.
+def plan_block(program: Program, schedules: Schedules, *, calls: bool = False) -> BlockPlan:
+    """Plan the equations of one program. Nested programs are planned on their own.
 
-    calls: whether functions of scalars are called in any case, rather than written out where they are few.
+    schedules: say which operands must be in memory. calls: whether functions of scalars are called in any case, rather
+    than written out where they are few.
     """
     calls = calls or _has_many_functions(program)
     parted = {e.outputs[0] for e in program.equations if is_parted(e)}
     while True:
-        plan = _Planner(program, calls, parted).plan()
+        plan = _Planner(program, schedules, calls, parted).plan()
         misfits = _cut_in_boxes(plan) if parted else set()
         if not misfits:
             return plan
@@ -73,8 +69,9 @@ def _has_many_functions(program: Program) -> bool:
 class _Planner:
     """parted: the joins whose operands are read in place of them, where that may be."""
 
-    def __init__(self, program: Program, calls: bool, parted: set[Var]) -> None:
+    def __init__(self, program: Program, schedules: Schedules, calls: bool, parted: set[Var]) -> None:
         self.program = program
+        self.schedules = schedules
         self.parted = parted
         self.in_nests: set[Var] = set()  # values that are read at the elements of nests only
         self.pulled_once: set[Var] = set()  # of these, values of which a nest computes an element once
@@ -121,69 +118,16 @@ class _Planner:
         """What an operand adds to an element's cost: nothing where it is costly and so stored, spread or joined."""
         cost = self.cost.get(operand, 0)
         stored = _expands(equation, operand) or not self.parted.isdisjoint(equation.outputs)
-        return 0 if cost > _CHEAP and stored else cost
+        return 0 if cost > CHEAP and stored else cost
 
-    def _operands_in_memory(self, equation: Equation) -> Sequence[object]:
-        """Operands that must be arrays in memory."""
-        lower = equation.primitive.lower
-        if isinstance(lower, Gather):
-            return equation.inputs[:1]
-        if is_map(equation):
-            return ()
-        if equation.primitive.name == "sort":
-            keys = equation.params["num_keys"]
-            return [a for number, a in enumerate(equation.inputs) if number < keys or not self._is_count(a)]
-        if (
-            isinstance(lower, Composite) and len(equation.inputs) > 1
-        ):  # a convolution by its own nest, which reads rhs again and again
-            lhs, rhs = equation.inputs
-            dear = isinstance(lhs, Var) and self.cost.get(lhs, 0) > _CHEAP
-            return (lhs, self._turned(rhs)) if dear else (self._turned(rhs),)
-        if equation.primitive.name == "dot_general":
-            return [self._bits(a) for a in equation.inputs]
-        shared = shared_arrays(equation)
-        if shared is not None:
-            return shared
-        if is_update(equation) and is_stored_at_once(equation, self.definition):
-            return equation.inputs[:1]
-        if is_scatter(equation):
-            operand, *others = equation.inputs
-            kept = reads_its_array(equation, self.definition) is not False  # in memory, lest the array be copied
-            return [operand, *(a for a in others if isinstance(a, Var) and (kept or self._is_dear(a, equation)))]
-        if is_reduction(equation) or isinstance(lower, Join | Scan):
-            return ()
-        return equation.inputs
-
-    def _is_count(self, atom: Atom) -> bool:
-        """Whether a value is the positions along an axis, in either direction."""
-        made = self.definition.get(array) if isinstance(array := self._turned(atom), Var) else None
-        return made is not None and made.primitive.name == "iota"
-
-    def _bits(self, atom: Atom) -> Atom:
-        """The integers that the operand of a product is made of, where it is bf16, which NumPy's users have as such.
-
-        Small products are loops, which read what they multiply.
-        """
-        made = self.definition.get(atom) if isinstance(atom, Var) else None
-        if made is None or made.primitive.name != "bitcast_convert_type" or size(made.outputs[0].type) < _LARGE:
-            return atom
-        (bits,) = made.inputs
-        dtypes = [x.type.dtype if isinstance(x.type, ArrayType) else None for x in (bits, atom)]
-        return bits if isinstance(bits, Var) and dtypes[1] == BF16 and dtypes[0] in (I16, U16) else atom
-
-    def _turned(self, atom: Atom) -> Atom:
-        """The array that a value is, but for the order of its axes and their directions."""
-        while isinstance(atom, Var) and atom in self.definition:
-            made = self.definition[atom]
-            if made.primitive.name not in ("transpose", "rev"):
-                break
-            atom = made.inputs[0]
-        return atom
+    def _operands_in_memory(self, equation: Equation) -> Sequence[Atom]:
+        """Return the operands that must be arrays in memory."""
+        return self.schedules.of(equation).operands_in_memory(equation, Values(self.definition, self.cost))
 
     def _worth_storing_for(self, join: Equation) -> list[Var]:
         """The operands of a join that are dear, unless each element is computed once: as they are, or the arrays that
         most of their elements are taken from."""
-        dear = {self._mapped_from(a) for a in join.inputs if isinstance(a, Var) and self.cost.get(a, 0) > _CHEAP}
+        dear = {self._mapped_from(a) for a in join.inputs if isinstance(a, Var) and self.cost.get(a, 0) > CHEAP}
         once = join.outputs[0] in self.pulled_once
         return [array for array in dear if not (once and self._is_read_only_by(join, array))]
 
@@ -205,11 +149,6 @@ class _Planner:
                 break
             array = operand
         return array
-
-    def _is_dear(self, operand: Var, scatter: Equation) -> bool:
-        """Whether a scatter, which runs on one thread, had better read what others computed, once for each window."""
-        once = size(operand.type) >= size(scatter.inputs[2].type)
-        return self.cost.get(operand, 0) > (_CHEAP_ONCE if once else _CHEAP)
 
     def plan(self) -> BlockPlan:
         for number in range(len(self.program.equations) - 1, -1, -1):
@@ -272,7 +211,7 @@ class _Planner:
 
     def _worth_storing(self, variable: Var) -> bool:
         cost, roots = self.cost[variable], self.roots.get(variable, {})
-        if cost <= _CHEAP:
+        if cost <= CHEAP:
             return False
         if any(_expands(reader, variable) for reader in self.readers.get(variable, [])):
             return True

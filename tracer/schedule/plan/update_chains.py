@@ -12,6 +12,7 @@ from tracer.schedule.elements.in_place_updates import is_computed_in_place, is_u
 from tracer.schedule.elements.puller import is_name
 from tracer.schedule.plan.fusion import plan_block
 from tracer.schedule.plan.steps import BlockPlan, Rename
+from tracer.schedule.terms.schedules import Schedules
 
 
 class Versions:
@@ -90,13 +91,13 @@ def updated(equation: Equation, result: Var, definitions: Mapping[Var, Equation]
     return None if first is None else equation.inputs[first + position]
 
 
-def kept_operand(equation: Equation, position: int) -> int | None:
+def kept_operand(equation: Equation, position: int, schedules: Schedules) -> int | None:
     """Which operand of a cond every branch returns in a place of the results, as it is or updated; None for none."""
     found: set[int | None] = set()
     for branch in equation.params["branches"]:
         atom: Atom | None = branch.outputs[position]
         if atom not in branch.inputs and isinstance(atom, Var):
-            versions = Versions(branch, plan_block(branch))
+            versions = Versions(branch, plan_block(branch, schedules))
             oldest = versions.of(atom)[-1]
             definition = versions.definitions[oldest]
             atom = updated(definition, oldest, versions.definitions)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from tracer.ir.loop import LoopKind
+from tracer.ir.primitive import Join
 from tracer.ir.program import Atom, Equation
 from tracer.schedule.terms.affine import scaled, shifted
+from tracer.schedule.terms.cost import join_cost
+from tracer.schedule.terms.schedules import Schedule, no_operands
 from tracer.schedule.terms.value_locations import Memory
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
@@ -100,3 +104,7 @@ def _fill(writer: BlockWriter, target: Memory, value: Atom, boxes: Sequence[Box]
             place = tuple(shifted(i, begin) for i, (begin, _) in zip(index, box, strict=True))
             f.store(result, place, f.element(value, ()))
         f.invoke()
+
+
+CONCATENATE: Final = Schedule(Join, "concatenate", join_cost, write_concatenate, no_operands)
+PAD: Final = Schedule(Join, "pad", join_cost, write_pad, no_operands)

@@ -8,21 +8,25 @@ array of the old one, two buffers take turns, and a round of the native loop is 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 from tracer.ir.layout import components, scalar_count
 from tracer.ir.loop import Address, Carry, Compute, Copy, If, Invoke, Load, Operand, Register, Store, Update
 from tracer.ir.loop.build import Builder
 from tracer.ir.loop.walk import blocks_of, statements_of
+from tracer.ir.primitive import Structured
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import StackType, Type, with_shape
-from tracer.schedule.elements.divergent.analysis import lane_fit
+from tracer.schedule.elements.divergent.analysis import lane_fit, shared_arrays
 from tracer.schedule.elements.in_place_updates import is_made_anew, is_most, is_update
 from tracer.schedule.plan.fusion import plan_block
 from tracer.schedule.plan.steps import BlockPlan
 from tracer.schedule.plan.update_chains import kept_operand
 from tracer.schedule.terms.affine import plus, scaled, shifted
+from tracer.schedule.terms.cost import NOTHING, Cost, Nested, nested_cost
+from tracer.schedule.terms.schedules import Schedule, Values
 from tracer.schedule.terms.value_locations import Element, Memory, Scalars, Source, StackSource
 from tracer.schedule.write.divergent_loops import shared_results, write_lanes
 from tracer.schedule.write.growable_stacks import copy_stack, new_stack, own_stack, stack_of
@@ -98,7 +102,7 @@ class Carries:
         made = {n: definitions.get(a) for n in positions if isinstance(a := program.outputs[n], Var)}
         if not any(e is not None and (is_made_anew(e, definitions) or is_update(e)) for e in made.values()):
             return
-        plan = plan_block(program)
+        plan = plan_block(program, self.writer.module.schedules)
         for n, equation in made.items():
             old, new = program.inputs[first_input + n], program.outputs[n]
             alone = sum(new is other for other in program.outputs) == 1
@@ -336,7 +340,7 @@ def _taken_over(writer: BlockWriter, equation: Equation) -> dict[Var, Var]:
     """The results that every branch makes of one array, which dies here, by changing it or letting it be; and that."""
     taken: dict[Var, Var] = {}
     for position, variable in enumerate(equation.outputs):
-        number = kept_operand(equation, position) if variable.type.shape else None
+        number = kept_operand(equation, position, writer.module.schedules) if variable.type.shape else None
         operand = equation.inputs[number] if number is not None else None
         if isinstance(operand, Var) and writer.may_take_over(equation, operand, variable):
             taken[variable] = operand
@@ -394,3 +398,30 @@ def _source(writer: BlockWriter, atom: Atom) -> Source:
 
 def _bind(writer: BlockWriter, variables: Sequence[Var], sources: Sequence[Source]) -> None:
     writer.sources.update(zip(variables, sources, strict=True))
+
+
+# -- records -----------------------------------------------------------------------------------------------------
+
+
+def _operands_in_memory(equation: Equation, values: Values) -> Sequence[Atom]:
+    """Return the operands that all lanes of a loop share, where it runs in lanes, else all operands."""
+    shared = shared_arrays(equation)
+    return equation.inputs if shared is None else shared
+
+
+def _while_cost(equation: Equation, nested: Nested) -> Cost:
+    return replace(nested_cost(equation, nested), unknown_trips=True)
+
+
+def _scan_cost(equation: Equation, nested: Nested) -> Cost:
+    return nested_cost(equation, nested).times(equation.params["length"])
+
+
+def _cond_cost(equation: Equation, nested: Nested) -> Cost:
+    return max(nested, key=lambda cost: cost.work, default=NOTHING)
+
+
+WHILE: Final = Schedule(Structured, "while", _while_cost, write_while, _operands_in_memory)
+FOR: Final = Schedule(Structured, "for", nested_cost, write_for, _operands_in_memory)
+SCAN: Final = Schedule(Structured, "scan", _scan_cost, write_scan, _operands_in_memory)
+COND: Final = Schedule(Structured, "cond", _cond_cost, write_cond)

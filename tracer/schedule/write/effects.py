@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tracer.ir.loop import index_constant
+from tracer.ir.primitive import Structured
 from tracer.ir.program import Equation
 from tracer.ir.scalar import ScalarOp
+from tracer.schedule.terms.cost import moves_of_results
+from tracer.schedule.terms.schedules import Schedule
 from tracer.schedule.write.program_writer import BlockWriter
 
 
@@ -29,3 +34,7 @@ def write_callback(writer: BlockWriter, equation: Equation) -> None:
     writer.builder.leave()
     for variable, memory in zip(equation.outputs, outputs, strict=True):
         writer.sources[variable] = memory
+
+
+CHECK: Final = Schedule(Structured, "check", moves_of_results, write_check)
+CALLBACK: Final = Schedule(Structured, "callback", moves_of_results, write_callback)

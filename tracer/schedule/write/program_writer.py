@@ -6,7 +6,7 @@ a function of its own that the enclosing one invokes, so that equal nests are wr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tracer.errors import InternalError
@@ -25,6 +25,7 @@ from tracer.schedule.plan.fusion import plan_block
 from tracer.schedule.plan.steps import BlockPlan, Nest, Other, Rename, Single
 from tracer.schedule.plan.update_chains import Versions
 from tracer.schedule.terms.canonical_key import function_key
+from tracer.schedule.terms.schedules import Schedules
 from tracer.schedule.terms.value_locations import Element, Inline, Memory, Scalars, Source, StackSource
 from tracer.schedule.write.nest_reuse import ALIKE, NestKey, Written, lifted_nest, nest_key, written
 from tracer.schedule.write.nest_writer import Argument, Invocation, NestWriter
@@ -33,13 +34,10 @@ _MOST_IN_LINE = 32  # calls of nests without a branch: LLVM takes time in the sq
 
 
 class ModuleState:
-    """What the blocks of one module share: functions (equal ones once), the arena, fault sites, callbacks.
+    """State that the blocks of one module share: functions (equal ones once), the arena, fault sites, callbacks."""
 
-    write_other: writes an equation that is no plain nest.
-    """
-
-    def __init__(self, write_other: Callable[[BlockWriter, Equation], None], target: Target) -> None:
-        self.write_other = write_other
+    def __init__(self, schedules: Schedules, target: Target) -> None:
+        self.schedules = schedules
         self.target = target
         self.functions: list[Function] = []
         self.arena = Arena()
@@ -83,7 +81,7 @@ class BlockWriter:
         self.module = module
         self.builder = builder
         self.program = program
-        self.plan: BlockPlan = plan_block(program, calls=calls)
+        self.plan: BlockPlan = plan_block(program, module.schedules, calls=calls)
         self.sources: dict[Var, Source] = dict(zip(program.inputs, inputs, strict=True))
         self.step = 0  # the number of the step that is being written
         self.invocations = 0
@@ -115,7 +113,7 @@ class BlockWriter:
                 case Rename(equation):
                     self._rename(equation)
                 case Other(equation):
-                    self.module.write_other(self, equation)
+                    self.module.schedules.write(self, equation)
         return [self._output(a, t) for a, t in zip(self.program.outputs, self.wanted, strict=True)]
 
     # sources

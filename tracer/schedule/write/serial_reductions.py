@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 from typing import Final
 
 from tracer.ir import dtypes
 from tracer.ir.loop import Carry, LoopKind, Operand, Register
 from tracer.ir.loop.build import Builder, constant
-from tracer.ir.program import Equation
+from tracer.ir.primitive import Reduce
+from tracer.ir.program import Atom, Equation
 from tracer.ir.reductions import identity
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.elements.complex.arithmetic import combine
 from tracer.schedule.elements.pointwise import convert, scalar_op
+from tracer.schedule.elements.puller import is_reduction
 from tracer.schedule.terms.affine import Affine, of_register, scaled, shifted
+from tracer.schedule.terms.cost import flops_of_operand
+from tracer.schedule.terms.schedules import Schedule, Values
 from tracer.schedule.terms.value_locations import Element
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
@@ -75,8 +80,11 @@ def write_cumulative(writer: BlockWriter, equation: Equation, op: ScalarOp) -> N
     f.invoke()
 
 
-def write_serial_reduction(writer: BlockWriter, equation: Equation, op: ScalarOp) -> None:
-    """A reduction in row-major order, for operations on pairs (products and extremes of complex numbers)."""
+def write_serial_reduction(writer: BlockWriter, equation: Equation) -> None:
+    """Write a reduction in row-major order, whose partial results do not join: complex products, max and min."""
+    lower = equation.primitive.lower
+    assert isinstance(lower, Reduce)
+    op = lower.op
     (variable,), (operand,) = equation.outputs, equation.inputs
     axes, shape = equation.params["axes"], operand.type.shape
     target = writer.target_of(variable)
@@ -109,3 +117,10 @@ def _reduce_axes(
         index[axis] = of_register(loop.index)
         loop.yields(*_reduce_axes(f, operand, op, index, rest, list(loop.carries)))
     return list(loop.results)
+
+
+def _operands_in_memory(equation: Equation, values: Values) -> Sequence[Atom]:
+    return () if is_reduction(equation) else equation.inputs
+
+
+REDUCE: Final = Schedule(Reduce, "", flops_of_operand, write_serial_reduction, _operands_in_memory)

@@ -5,6 +5,8 @@ What pushes to a stack, or adds to it, takes its place; a stack that others stil
 
 from __future__ import annotations
 
+from typing import Final
+
 from tracer.errors import InternalError
 from tracer.ir.layout import byte_size, scalar_count
 from tracer.ir.loop import LoopKind, Operand
@@ -12,6 +14,8 @@ from tracer.ir.primitive import Structured
 from tracer.ir.program import Atom, Equation, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, KeyType, StackType, Type
+from tracer.schedule.terms.cost import no_cost
+from tracer.schedule.terms.schedules import Schedule
 from tracer.schedule.terms.value_locations import Memory, StackSource
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.growable_stacks import new_stack, own_stack, stack_of
@@ -105,3 +109,17 @@ def _add_all(writer: BlockWriter, number: int, other: int, kind: Type) -> None:
     with b.for_("item", 0, b.length(other, max(1, byte_size(kind)))) as loop:
         b.read_item(other, loop.index, items.view, scalar_count(kind))
         _add(writer, number, loop.index, items, kind)
+
+
+def _schedule(kind: str) -> Schedule:
+    return Schedule(Structured, kind, no_cost, write_stack)
+
+
+STACK_EMPTY: Final = _schedule("stack_empty")
+STACK_SPREAD: Final = _schedule("stack_spread")
+STACK_PUSH: Final = _schedule("stack_push")
+STACK_POP: Final = _schedule("stack_pop")
+STACK_ITEM: Final = _schedule("stack_item")
+STACK_PUT: Final = _schedule("stack_put")
+STACK_ADD_AT: Final = _schedule("stack_add_at")
+STACK_SUM: Final = _schedule("stack_sum")
