@@ -147,9 +147,9 @@ def test_strands_store_every_element_and_most_in_whole_lines(
     row, count = Register(I64, "row"), Register(I64, "count")
     across = moves(F32, length, lambda i: at((i, 1), *([(row, stride)] * bool(stride))), a, o)
     stores = [s for s in across.body.statements if isinstance(s, Store)]
-    assert fits(across, stores, 4 * length)
-    assert not fits(across, stores, 4 * length + 1)
-    nest = in_strands(across, stores, begins, integer(length) if is_known else count, page=1024)
+    assert fits(across, stores, 4 * length, CPU.machine)
+    assert not fits(across, stores, 4 * length + 1, CPU.machine)
+    nest = in_strands(across, stores, begins, integer(length) if is_known else count, 1024, CPU.machine)
     strands = [s for s in statements_of(Block(tuple(nest))) if isinstance(s, For) and s.kind is LoopKind.SERIAL]
     assert int(strands[1].stop.value) == (4 if length >= 1024 or not is_known else 1)
     for number in range(3):

@@ -35,7 +35,6 @@ from tracer.schedule.terms.value_locations import Element, Memory
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
 
-_VECTOR_BYTES: Final = 64
 _WRITTEN_OUT: Final = 4  # rows and columns up to which loops are written out, elements held in registers
 
 
@@ -212,12 +211,13 @@ def write_lanes(
     """Run kernel(lanes, *cells) for `count` problems, none of them with more than `largest` rows or columns."""
     f = FunctionWriter(writer)
     widest = max(dtype.itemsize for dtype, _ in (stack.scalars for stack in stacks))
-    width = _VECTOR_BYTES // widest if count > 1 else 1
+    vector = writer.module.target.machine.vector_bytes
+    width = vector // widest if count > 1 else 1
     lanes = Lanes(f.builder, width, written_out=largest <= _WRITTEN_OUT)
     sources = [None if s.source is None else f.memory(s.source) for s in stacks]
     targets = [None if s.target is None else f.memory(s.target, written=True) for s in stacks]
     with f.loops((-(-count // width),), LoopKind.PARALLEL) as (block,):
-        buffers = [f.builder.alloc(_scratch(n, s, width)) for n, s in enumerate(stacks)]
+        buffers = [f.builder.alloc(_scratch(n, s, width, vector)) for n, s in enumerate(stacks)]
         first = scaled(block, width)
         live = _live(f.builder, first, width, count)
         for stack, source, buffer in zip(stacks, sources, buffers, strict=True):
@@ -235,10 +235,10 @@ def write_lanes(
     f.invoke()
 
 
-def _scratch(number: int, stack: Stack, width: int) -> Buffer:
+def _scratch(number: int, stack: Stack, width: int, alignment: int) -> Buffer:
     dtype, parts = stack.scalars
     size = stack.rows * stack.columns * parts * width
-    return Buffer(f"lanes{number}", dtype, size, Space.LOCAL, alignment=_VECTOR_BYTES, written=True)
+    return Buffer(f"lanes{number}", dtype, size, Space.LOCAL, alignment=alignment, written=True)
 
 
 def _live(b: Builder, first: Affine, width: int, count: int) -> Operand:

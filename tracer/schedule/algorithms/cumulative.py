@@ -26,10 +26,9 @@ from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
 from tracer.schedule.write.serial_reductions import join, start_of
 
-_VECTOR_BYTES: Final = 64
+_ROW_BYTES: Final = 64  # of the lanes along a row: belongs to the meaning of a result
 _MOST_LANES: Final = 16  # of a row: numbers of one byte would be shuffled six times
 _ROWS: Final = 4  # that a row of what came before takes in at once
-_BLOCK_BYTES: Final = 8192  # of such a row: a quarter of a first-level cache
 
 Place = tuple[Affine, Affine]
 """Where an element is along the axis, and in the row behind it."""
@@ -45,6 +44,7 @@ class Cumulative:
 
     def __init__(self, writer: BlockWriter, equation: Equation, op: ScalarOp) -> None:
         self.writer, self.equation, self.op = writer, equation, op
+        self.machine = writer.module.target.machine
         (self.variable,), (self.operand,) = equation.outputs, equation.inputs
         type = self.variable.type
         assert isinstance(type, ArrayType)
@@ -68,12 +68,12 @@ class Cumulative:
     def lanes(self) -> int:
         """Of a row; 1 where its elements follow one another."""
         in_order = self.parts > 1 or dtypes.is_bool(self.wide) or not self.associates
-        return 1 if in_order else min(_VECTOR_BYTES // self.wide.itemsize, _MOST_LANES)
+        return 1 if in_order else min(_ROW_BYTES // self.wide.itemsize, _MOST_LANES)
 
     @property
     def column_lanes(self) -> int:
         """Of a row of columns."""
-        return max(1, _VECTOR_BYTES // self.wide.itemsize)
+        return max(1, self.machine.vector_bytes // self.wide.itemsize)
 
     def element(self, f: FunctionWriter, around: Sequence[Affine], along: Affine, behind: Affine) -> Element:
         """An element of the operand, widened."""
@@ -205,7 +205,7 @@ class Cumulative:
         f = FunctionWriter(self.writer)
         b, result = f.builder, f.memory(self.target, written=True)
         lanes = self.column_lanes
-        width = min(self.inner, _BLOCK_BYTES // self.wide.itemsize)
+        width = min(self.inner, self.machine.first_cache // 4 // self.wide.itemsize)
         width = max(min(width, -(-self.inner // (2 * lanes)) * lanes), 1)  # two blocks at least, for two threads
         blocks = -(-self.inner // width)
         with f.loops((*self.around, blocks), LoopKind.PARALLEL) as (*around, block):

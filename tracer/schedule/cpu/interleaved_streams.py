@@ -27,15 +27,15 @@ from tracer.ir.loop import (
 from tracer.ir.loop.build import Builder
 from tracer.ir.loop.walk import statements_of
 from tracer.ir.scalar import ScalarOp
+from tracer.ir.target import Machine
 from tracer.schedule.terms.loop_slicing import moved
 
-LINE: Final = 64  # bytes
 _STRANDS: Final = (4, 2)  # as many as are a page long, and no more
 LEAST_ROW: Final = 3 << 10
 """Bytes of a row that is stored so: its first and last lines are fetched, and other rows have theirs."""
 
 
-def fits(loop: For, stores: Sequence[Store], least: int) -> bool:
+def fits(loop: For, stores: Sequence[Store], least: int, machine: Machine) -> bool:
     """Whether the elements of a vector loop may be done in any order, and again, and are so many bytes at least."""
     statements = list(statements_of(loop.body))
     read = {s.buffer for s in statements if isinstance(s, Load)}
@@ -44,18 +44,18 @@ def fits(loop: For, stores: Sequence[Store], least: int) -> bool:
     if not plain or not isinstance(loop.stop, Constant):
         return False
     length, itemsize = int(loop.stop.value), max(s.buffer.dtype.itemsize for s in stores)
-    return length * itemsize >= least and length >= lanes_of(loop, stores)
+    return length * itemsize >= least and length >= lanes_of(loop, stores, machine)
 
 
-def lanes_of(loop: For, stores: Sequence[Store]) -> int:
+def lanes_of(loop: For, stores: Sequence[Store], machine: Machine) -> int:
     """As many lanes as store a whole line at least, everywhere."""
-    return max(loop.lanes, *(LINE // s.buffer.dtype.itemsize for s in stores))
+    return max(loop.lanes, *(machine.line_bytes // s.buffer.dtype.itemsize for s in stores))
 
 
-def on_lines(loop: For, stores: Sequence[Store]) -> bool:
+def on_lines(loop: For, stores: Sequence[Store], machine: Machine) -> bool:
     """Whether every vector that is stored fills lines, if the results begin at one."""
     return all(
-        n * s.buffer.dtype.itemsize % LINE == 0
+        n * s.buffer.dtype.itemsize % machine.line_bytes == 0
         for s in stores
         for n in (loop.lanes, s.address.constant, *(c for r, c in s.address.terms if r is not loop.index))
     )
@@ -69,13 +69,15 @@ def past_caches(loop: For, stores: Sequence[Store]) -> For:
     return replace(loop, body=Block(statements, loop.body.yields))
 
 
-def in_strands(loop: For, stores: Sequence[Store], begins: int, length: Operand, page: int) -> Sequence[Statement]:
+def in_strands(
+    loop: For, stores: Sequence[Store], begins: int, length: Operand, page: int, machine: Machine
+) -> Sequence[Statement]:
     """A vector loop over `length` elements, which `fits`, with these stores past the caches, the first one's on lines.
 
     begins: elements behind a line, where its result begins. page: bytes that a strand has at least.
     """
     b, first = Builder(), stores[0]
-    lanes, line = lanes_of(loop, stores), LINE // first.buffer.dtype.itemsize
+    lanes, line = lanes_of(loop, stores, machine), machine.line_bytes // first.buffer.dtype.itemsize
     loop = past_caches(replace(loop, lanes=lanes), stores)
     before: Operand = index_constant((first.address.constant + begins) % line)
     for register, coefficient in first.address.terms:

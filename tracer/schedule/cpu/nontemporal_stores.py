@@ -40,13 +40,12 @@ from tracer.ir.loop import (
 from tracer.ir.loop.build import Builder
 from tracer.ir.loop.walk import accesses_of, results_of, statements_of, with_statements
 from tracer.ir.scalar import ScalarOp
-from tracer.ir.target import CPU, Target
-from tracer.schedule.cpu.interleaved_streams import LEAST_ROW, LINE, fits, in_strands, lanes_of, on_lines, past_caches
+from tracer.ir.target import CPU, Machine, Target
+from tracer.schedule.cpu.interleaved_streams import LEAST_ROW, fits, in_strands, lanes_of, on_lines, past_caches
 from tracer.schedule.terms.cost_model import limits_of, statements_written_out, trips
 from tracer.schedule.terms.loop_slicing import moved
 
 _PIECE: Final = 1 << 15  # bytes of a piece of a loop: four strands of two pages
-_BUFFERED: Final = 1 << 13  # of one by way of a buffer: a quarter of a first-level cache
 _PAGE: Final = 8  # of so many in a piece, strands are as long at least
 _COPIED: Final = 1 << 16  # bytes of a piece of an array that is only copied
 _FEW_STATEMENTS: Final = 64  # of a loop that memory limits; longer ones are made wider, which strands are not
@@ -55,12 +54,14 @@ _SHARED_COPY: Final = 1 << 19  # bytes of a copy that threads share
 
 def store_nontemporal(module: Module, target: Target = CPU) -> Module:
     """Return the module with large results stored past the caches, and large copies in pieces that threads share."""
-    least = target.machine.streamed_bytes
+    machine = target.machine
     entry = next(f for f in module.functions if f.name == module.entry)
     copies: list[Function] = []
-    entry = replace(entry, body=with_statements(entry.body, lambda s: _in_pieces(s, copies, least)))
+    entry = replace(entry, body=with_statements(entry.body, lambda s: _in_pieces(s, copies, machine)))
     results = _results(entry)
-    functions = [f if f.name == entry.name else _streamed(f, results.get(f.name, {}), least) for f in module.functions]
+    functions = [
+        f if f.name == entry.name else _streamed(f, results.get(f.name, {}), machine) for f in module.functions
+    ]
     functions = [entry if f.name == entry.name else f for f in functions]
     return replace(module, functions=(*copies, *functions)) if copies or functions != list(module.functions) else module
 
@@ -81,10 +82,10 @@ def _bytes(buffer: Buffer) -> int:
     return buffer.size * buffer.dtype.itemsize
 
 
-def _streamed(function: Function, results: Mapping[int, int], least: int) -> Function:
+def _streamed(function: Function, results: Mapping[int, int], machine: Machine) -> Function:
     """The function with its vector loops in pieces where they store to results that are large and not read."""
     given = {p: results[n] for n, p in enumerate(function.parameters) if n in results and isinstance(p, Buffer)}
-    large = {p: begins for p, begins in given.items() if _bytes(p) >= least}
+    large = {p: begins for p, begins in given.items() if _bytes(p) >= machine.streamed_bytes}
     for s in statements_of(function.body):
         if not isinstance(s, Store | Transpose):
             for buffer, _, _ in accesses_of(s):
@@ -92,26 +93,27 @@ def _streamed(function: Function, results: Mapping[int, int], least: int) -> Fun
     if not large:
         return function
     limits = dict(limits_of(function.body.statements))
-    return replace(function, body=with_statements(function.body, lambda s: _loop_in_pieces(s, large, least, limits)))
+    return replace(function, body=with_statements(function.body, lambda s: _loop_in_pieces(s, large, machine, limits)))
 
 
 def _loop_in_pieces(
-    s: Statement, large: Mapping[Buffer, int], least: int, limits: Mapping[Register, int]
+    s: Statement, large: Mapping[Buffer, int], machine: Machine, limits: Mapping[Register, int]
 ) -> Sequence[Statement]:
     if isinstance(s, Transpose) and s.target.buffer in large:
         return (replace(s, past=True),)
     if not isinstance(s, For) or s.kind is not LoopKind.VECTOR or any(c.combine is not None for c in s.carries):
         return (s,)
+    least = machine.streamed_bytes
     stores = [x for x in s.body.statements if isinstance(x, Store) and x.buffer in large]
     if not stores or not _run_along(s, stores):
         return (s,)
     itemsize = max(x.buffer.dtype.itemsize for x in stores)
     few = statements_written_out(statements_of(s.body)) <= _FEW_STATEMENTS
-    if few and fits(s, stores, min(LEAST_ROW, 4 * least)):
-        return _strands(s, stores, large[stores[0].buffer], min(_PIECE, least))
-    if on_lines(s, stores):
+    if few and fits(s, stores, min(LEAST_ROW, 4 * least), machine):
+        return _strands(s, stores, large[stores[0].buffer], min(_PIECE, least), machine)
+    if on_lines(s, stores, machine):
         return (past_caches(s, stores),)
-    most = min(_BUFFERED, least)
+    most = min(machine.first_cache // 4, least)
     if isinstance(s.stop, Register):
         limit = limits.get(s.stop, 0)
         return _one_piece(s, stores, limit) if 0 < limit * itemsize <= 2 * most and not s.carries else (s,)
@@ -120,13 +122,13 @@ def _loop_in_pieces(
     return (_pieces(s, stores, length, piece),) if length >= 2 * piece else (s,)
 
 
-def _strands(loop: For, stores: Sequence[Store], begins: int, most: int) -> Sequence[Statement]:
+def _strands(loop: For, stores: Sequence[Store], begins: int, most: int, machine: Machine) -> Sequence[Statement]:
     """The loop in strands, which is in pieces where it is long."""
-    length, lanes = trips(loop), lanes_of(loop, stores)
+    length, lanes = trips(loop), lanes_of(loop, stores, machine)
     itemsize = max(x.buffer.dtype.itemsize for x in stores)
     piece = _piece(length, max(lanes, most // itemsize), lanes)
     if length < 2 * piece:
-        return in_strands(loop, stores, begins, index_constant(length), most // _PAGE)
+        return in_strands(loop, stores, begins, index_constant(length), most // _PAGE, machine)
     b, pieces = Builder(), length // piece
     with b.for_("piece", 0, pieces, kind=LoopKind.PARALLEL) as each:
         size: Operand = index_constant(piece)
@@ -135,7 +137,7 @@ def _strands(loop: For, stores: Sequence[Store], begins: int, most: int) -> Sequ
             size = b.compute(ScalarOp.SELECT, b.compute(ScalarOp.LT, left, 2 * piece), left, piece)
         inner = moved(loop, Address(0, ((each.index, piece),)), size)
         stored = [s for s in inner.body.statements if isinstance(s, Store) and s.buffer in {x.buffer for x in stores}]
-        for s in in_strands(inner, stored, begins, size, most // _PAGE):
+        for s in in_strands(inner, stored, begins, size, most // _PAGE, machine):
             b.add(s)
     return b.finish().statements
 
@@ -221,14 +223,15 @@ def stream(target: View, source: View, count: Operand) -> Library:
 # -- copies --------------------------------------------------------------------------------------------------------
 
 
-def _in_pieces(s: Statement, copies: list[Function], least: int) -> Sequence[Statement]:
+def _in_pieces(s: Statement, copies: list[Function], machine: Machine) -> Sequence[Statement]:
     """A copy of the entry's as a function over pieces, which threads share, and what is left."""
+    least = machine.streamed_bytes
     if not isinstance(s, Copy) or s.count * s.source.buffer.dtype.itemsize < min(_SHARED_COPY, least):
         return (s,)
     dtype, name = s.source.buffer.dtype, f"copy{len(copies)}"
     target, source = (Buffer(n, dtype, s.count, Space.ARGUMENT, written=n == "a0") for n in ("a0", "a1"))
     if s.target.buffer.space is Space.OUTPUT and s.count * dtype.itemsize >= least:
-        function = _streamed(_copying(name, target, source), {0: s.target.start.constant}, least)
+        function = _streamed(_copying(name, target, source, machine), {0: s.target.start.constant}, machine)
         copies.append(function)
         return (Invoke(name, (s.target, s.source)),)
     piece = max(1, min(_COPIED, least) // dtype.itemsize)
@@ -245,12 +248,12 @@ def _in_pieces(s: Statement, copies: list[Function], least: int) -> Sequence[Sta
     return found
 
 
-def _copying(name: str, target: Buffer, source: Buffer) -> Function:
+def _copying(name: str, target: Buffer, source: Buffer, machine: Machine) -> Function:
     """A vector loop that copies all of a buffer."""
     x, index = Register(source.dtype, "x"), Register(I64, "i")
     at = Address(0, ((index, 1),))
     body = Block((Load(x, source, at), Store(target, at, x)))
-    length, lanes = index_constant(source.size), LINE // source.dtype.itemsize
+    length, lanes = index_constant(source.size), machine.line_bytes // source.dtype.itemsize
     return Function(
         name, (target, source), Block((For(index, index_constant(0), length, body, LoopKind.VECTOR, lanes=lanes),))
     )
