@@ -31,7 +31,7 @@ def _expand(program: Program, target: Target) -> Program:
         callee = called_program(equation)
         if callee is not None:
             return at.inline(callee, equation.inputs)
-        last = last_channels(equation, at) if target.own_nests else None
+        last = last_channels(equation, at, target.machine) if target.own_nests else None
         if last is None and not _needs_expansion(equation, target):
             return None
         block = block_of(equation, at, target)
