@@ -92,7 +92,7 @@ class _Spread:
 
 
 class _Blocking:
-    """What is written in place of sums and of sums of squares. blocks: of a sum, what `_means` found."""
+    """Rewrite of sums and of sums of squares. blocks: by sum, the results of `_means`."""
 
     def __init__(self, found: Mapping[Var, _Spread]) -> None:
         self.found = found
@@ -121,7 +121,7 @@ class _Blocking:
 
 
 def _means(x: Any, spread: _Spread) -> list[Any]:
-    """The sum of x; for each part the means of its blocks, and the sums of squares about those, and of differences."""
+    """Return the sum of x, then for each part its blocks' means, sums of squares about these, and sums of differences."""
     axis, inside, parts = spread.cut
     inner = (axis + 1, *(a + 1 for a in spread.axes if a > axis))
     outer = tuple(a for a in spread.axes if a <= axis)
@@ -139,7 +139,7 @@ def _means(x: Any, spread: _Spread) -> list[Any]:
 
 
 def _together(given: Sequence[Any], spread: _Spread) -> Any:
-    """The sum of differences from the centre, which comes first, or of squares, from what `_means` found.
+    """Return the sum of differences from the centre, or of their squares. given: the centre, then results of `_means`.
 
     The mean of a block is infinite where it overflowed: so is what was summed about it, and there is no more to add.
     """
@@ -159,7 +159,7 @@ def _together(given: Sequence[Any], spread: _Spread) -> Any:
 
 
 def _divided(x: Any, n: int) -> Any:
-    """x / n. What is multiplied is not stored for who reads it, as what is divided is."""
+    """x / n. A product is inlined in its readers, where a quotient would be stored."""
     return div(x, float(n)) if n & (n - 1) else mul(x, 1.0 / n)
 
 
@@ -178,7 +178,7 @@ def _product(x: Any, y: Any) -> Any:
 
 
 def _spreads(program: Program, sizes: VarianceBlocks) -> Iterator[_Spread]:
-    """The sums of squares and of differences that are worth it."""
+    """Yield the sums of squares and of differences that are worth cutting."""
     definitions = {v: e for e in program.equations for v in e.outputs}
     sums = {(e.inputs[0], e.params["axes"]): e.outputs[0] for e in program.equations if e.primitive is reduce_sum_p}
     for equation in program.equations:
@@ -207,7 +207,7 @@ def _definition(atom: Atom, definitions: Mapping[Var, Equation]) -> Equation | N
 
 
 def _squared(atom: Atom, definitions: Mapping[Var, Equation]) -> Equation | None:
-    """The difference that a square is of; of complex numbers, that of their absolute values."""
+    """Return the difference that is squared, or whose absolute value is, for complex numbers."""
     square = _definition(atom, definitions)
     is_real = square is not None and square.primitive is real_p
     square = _definition(square.inputs[0], definitions) if square is not None and is_real else square
@@ -224,7 +224,7 @@ def _squared(atom: Atom, definitions: Mapping[Var, Equation]) -> Equation | None
 def _multiplied(
     atom: Atom, definitions: Mapping[Var, Equation]
 ) -> tuple[Equation, Sequence[Sequence[Atom]]] | tuple[None, None]:
-    """The difference that is multiplied by numbers only, and those: see `_Spread`."""
+    """Return the difference that is multiplied by scalars only, and these: see `_Spread`."""
     steps: list[Sequence[Atom]] = []
     while (made := _definition(atom, definitions)) is not None and _is_exact(atom.type):
         if made.primitive is sub_p:
@@ -242,7 +242,7 @@ def _multiplied(
 
 
 def _number(atom: Atom, definitions: Mapping[Var, Equation]) -> Atom | None:
-    """What an array holds everywhere, where that can be seen."""
+    """Return the scalar that fills an array, or None where it is unknown."""
     spread = _operands(atom, broadcast_in_dim_p, definitions)
     number = atom if spread is None else spread[0]
     return number if isinstance(atom, Literal) or (spread is not None and not number.type.shape) else None
@@ -281,8 +281,10 @@ def _comes_from(total: Var, centre: Atom, definitions: Mapping[Var, Equation]) -
 
 
 def _cut(type: Any, axes: Sequence[int], sizes: VarianceBlocks) -> _Cut | None:
-    """Where an array is cut: the outermost reduced axis of which an index is not more than a block. None where rows are
-    blocks anyway, or no cut leaves enough for a mean."""
+    """Return the cut of an array: along the outermost reduced axis whose slabs fit into a block.
+
+    Return None where rows are blocks anyway, or no cut leaves enough elements for a mean.
+    """
     shape, itemsize = type.shape, type.dtype.itemsize
     rows = prod(shape[: axes[0]]) if axes else 0
     if not axes or (rows >= sizes.count and byte_size(type) <= sizes.row * rows):

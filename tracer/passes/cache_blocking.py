@@ -73,7 +73,7 @@ class _Chain:
         return {step.output: step.out for step in self.steps if not step.is_copy}
 
     def rows_of_a_block(self, block_bytes: int) -> int:
-        """The largest divisor of the number of rows that fits; 0 where there is none but all of them."""
+        """Return the largest proper divisor of the number of rows that fits, or 0."""
         most = max(self.extent * block_bytes // self.between, self.least_rows)
         found = range(self.least_rows, min(most + 1, self.extent))
         return max((n for n in found if self.extent % n == 0), default=0)
@@ -102,7 +102,7 @@ class _Blocking:
         return is_large and chain.whole <= _MOST_WHOLE * self.block_bytes
 
     def _cut(self, program: Program, chain: _Chain, rows: int) -> Program:
-        """The program with the chain as a scan, behind everything that does not depend on it."""
+        """Return the program with the chain as a scan, after all equations that do not depend on it."""
         late = set(chain.axes)
         before: list[Equation] = []
         after: list[Equation] = []
@@ -138,8 +138,10 @@ def _reshape(operand: Var, result: Var, source: Source | None) -> Equation:
 
 
 def _with_matrices_turned(chain: _Chain) -> tuple[_Chain, Sequence[Equation]]:
-    """The chain with right operands that every block reads the way a product reads them, and what turns them before:
-    attention of 1024 queries takes a tenth less time than where each block turns its panels of the keys."""
+    """Return the chain with right operands transposed as products read them, and the equations that transpose them.
+
+    Attention of 1024 queries takes a tenth less time than where each block transposes its panels of the keys.
+    """
     turned: dict[Var, Equation] = {}
     steps = []
     for step in chain.steps:
@@ -167,7 +169,7 @@ def _is_turned(product: Equation) -> bool:
 
 
 class _Body:
-    """What a block of rows goes through. whole, cut: the operands from outside, the latter with their axes."""
+    """Body of a block of rows. whole, cut: operands from outside, the latter with the axes that they are cut along."""
 
     def __init__(self, chain: _Chain, rows: int) -> None:
         self.chain, self.rows, self.count = chain, rows, chain.extent // rows
@@ -211,7 +213,7 @@ class _Body:
 
 
 def _chain(program: Program, seed: Equation) -> _Chain | None:
-    """The chain that begins with a product; None where it cannot be cut, or most of it is read outside anyway."""
+    """Return the chain that begins with a product, or None where it cannot be cut, or most of it is read outside."""
     shape = seed.outputs[0].type.shape
     axis = next((a for a, n in enumerate(shape) if n > 1), None)
     if axis is None:
@@ -265,7 +267,7 @@ Cut = tuple[int, Sequence[int | None]]  # along which axis the output is cut, an
 def _steps(
     equation: Equation, cut: Cut | None, before: Sequence[_Step], definitions: Mapping[Var, Equation]
 ) -> list[_Step] | None:
-    """The equation as a step, behind copies of those that spread what it reads over the rows; None where it is none."""
+    """Return the equation as a step, after copies of the broadcasts over rows that it reads, or None where it is none."""
     if cut is None:
         return None
     known = {step.output: step.out for step in before}
@@ -287,7 +289,7 @@ def _is_spread(equation: Equation, axis: int) -> bool:
 
 
 def _cut_of(equation: Equation, made: Mapping[Var, int]) -> Cut | None:
-    """Where an equation treats rows alike, how it is cut. made: the axes of the chain's values."""
+    """Return the cut of an equation that treats rows alike, else None. made: the axes of the chain's values."""
     if equation.effects or len(equation.outputs) != 1:
         return None
     if equation.primitive is dot_general_p:
@@ -320,7 +322,7 @@ def _product_from(equation: Equation, axis: int) -> Cut | None:
 
 
 def _products(equation: Equation) -> Iterator[Cut]:
-    """Every way to cut a product: along a batch axis, rows of the left operand, or columns of the right one."""
+    """Yield every cut of a product: along a batch axis, rows of the left operand, or columns of the right one."""
     (left_sums, right_sums), (left_batch, right_batch) = equation.params["dimension_numbers"]
     left, right = (range(len(operand.type.shape)) for operand in equation.inputs)
     rows = [(a, None) for a in left if a not in left_sums and a not in left_batch]

@@ -98,7 +98,7 @@ def loops(program: Program, target: Target = PLAIN, *, donated: Collection[int] 
 
 
 def _write(program: Program, donors: Mapping[int, Donor], state: ModuleState) -> tuple[Scheduled, set[int]]:
-    """The loops, and the results that were made elsewhere than in their donors' memory."""
+    """Return the loops, and the results that did not end up in their donors' memory."""
     _number_sites(program, state.sites)
     given = {donor.operand for donor in donors.values()}
     spaces = [Space.DONATED if n in given else Space.INPUT for n in range(len(program.inputs))]

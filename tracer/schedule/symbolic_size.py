@@ -31,7 +31,7 @@ SIZE: Final = 1009  # the size for which such a program is written: a number tha
 
 
 def schedule_for_any_size(program: Program) -> Scheduled | None:
-    """A program of arrays f[SIZE] and scalars, for arrays of as many elements as one more parameter says.
+    """Return the schedule of a program of arrays f[SIZE] and scalars, for arrays of any size.
 
     The parameter, an i64[1], is the last: a constant. None where the program is more than one loop over the elements.
     """

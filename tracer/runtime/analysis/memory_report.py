@@ -15,7 +15,7 @@ from tracer.runtime.analysis.cost import bytes_of
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What a loop keeps of each of its rounds, in bytes, until its derivative has read it."""
+    """Bytes that a loop keeps for each iteration until its derivative has read them."""
 
     loop: str
     bytes: int
@@ -52,11 +52,11 @@ class Memory:
 
     @property
     def first(self) -> int:
-        """The same for the first call, which compiles, where nothing before it needed the same libraries."""
+        """Peak of the first call, which compiles and loads libraries."""
         return self.peak + self.once
 
     def after(self, rounds: int) -> int:
-        """The peak where each loop in `growth` runs so many rounds. An inner loop starts anew in every round."""
+        """Return the peak where each loop in `growth` runs so many iterations. Inner loops start anew in each."""
         return self.peak + rounds * sum(growth.bytes for growth in self.growth)
 
     def __str__(self) -> str:
@@ -76,9 +76,10 @@ def memory_of(
     traced: Program, optimized: Program, arena: int, constants: Sequence[Any], donors: Collection[int], *,
     copies: int, calls_scipy: bool = False,
 ) -> Memory:  # fmt: skip
-    """The memory of a program. arena: bytes of its buffers. constants: the arrays in its module. donors: the results
-    that have the memory of arguments. copies: bytes of arguments that are copied. calls_scipy: whether it binds BLAS
-    or LAPACK."""
+    """Return the memory of a program. arena: bytes of its buffers. constants: the arrays in its module. donors: the
+    results that have the memory of arguments. copies: bytes of arguments that are copied. calls_scipy: whether it binds
+    BLAS or LAPACK.
+    """
     limits = [e.params["memory"] for e in equations(traced) if _is_sweep(e)]
     growth = () if limits else tuple(_growth(optimized))
     return Memory(
@@ -99,7 +100,7 @@ def _is_sweep(equation: Equation) -> bool:
 
 
 def _growth(program: Program) -> Iterator[Growth]:
-    """The loops that push, nested ones after those around them."""
+    """Yield the loops that push to stacks, nested ones after their parents."""
     for equation in program.equations:
         for _, nested in equation.nested():
             pushed = [e.inputs[1].type for e in nested.equations if e.primitive.lower == Structured("stack_push")]

@@ -93,7 +93,7 @@ class Compiled:
         return outputs
 
     def call(self, operands: Sequence[Array]) -> list[Array]:
-        """The outputs for concrete arrays, one an input."""
+        """Return the outputs for concrete arrays, one for each input."""
         values = self.run([x._value for x in operands])
         return [wrapped(value, type) for value, type in zip(values, self.scheduled.output_types, strict=True)]
 
@@ -107,7 +107,7 @@ class Compiled:
 
 
 def _at(pointers: int, number: int, type: Type) -> Value:
-    """The value behind one of an array of pointers, as a view."""
+    """Return a view of the value at one of an array of pointers."""
     storage = storage_type(type)
     count = math.prod(storage.shape)
     address = ctypes.c_void_p.from_address(pointers + 8 * number).value or 0
@@ -117,7 +117,7 @@ def _at(pointers: int, number: int, type: Type) -> Value:
 
 
 def compile_program(program: Program, donated: Collection[int] = (), *, contracts: bool = False) -> Compiled:
-    """The program through all stages. Raises InternalError for what the backend cannot spell.
+    """Return the program compiled through all stages. Raises InternalError for statements the backend cannot emit.
 
     donated: the inputs whose memory results may take over. contracts: as in `optimize`.
     """
@@ -138,7 +138,7 @@ def contracts() -> bool:
 
 
 def compile_scheduled(program: Program, scheduled: Scheduled) -> Compiled:
-    """The last stages: a scheduled program as machine code."""
+    """Return a scheduled program as machine code."""
     if config.vector_bits == 0:
         scheduled = replace(scheduled, module=one_at_a_time(scheduled.module))
     module = scheduled.module
@@ -154,7 +154,7 @@ def load(text: str, routines: Sequence[str], opt: int = USUAL) -> LoadedModule:
 
 
 def library_names(module: Module) -> list[str]:
-    """The library routines that a module calls, in alphabetical order."""
+    """Return the library routines that a module calls, in alphabetical order."""
     found: set[str] = set()
     for function in module.functions:
         _collect(function.body, found)

@@ -56,7 +56,7 @@ def run_on_cuda(program: Program, inputs: Sequence[Any], target: Target = CUDA) 
 
 
 def fault_error(site: FaultSite, position: int) -> Exception:
-    """The user's exception. A GPU reports where a fault was, not the numbers that go into the CPU's message."""
+    """Return the user's exception. A GPU reports the position of a fault, not the values of the CPU's message."""
     if site.kind != "bounds":
         return site.error((), position)
     where = f" at {site.source}" if site.source is not None else ""
@@ -66,7 +66,7 @@ def fault_error(site: FaultSite, position: int) -> Exception:
 
 
 def _outside(program: Program) -> Iterator[str]:
-    """The equations with control flow, callbacks and library calls, with their lines."""
+    """Yield the equations with control flow, callbacks and library calls, with their lines."""
     for equation in program.equations:
         lower = equation.primitive.lower
         controls = isinstance(lower, Structured) and lower.kind != "check"

@@ -167,7 +167,7 @@ class Lowered:
         )  # fmt: skip
 
     def compile(self) -> CompiledFunction:
-        """The function for exactly these types."""
+        """Return the function for exactly these types."""
         return CompiledFunction(self, self._compiled)
 
     def __repr__(self) -> str:
@@ -175,7 +175,7 @@ class Lowered:
 
 
 def _copied(leaf: Any) -> int:
-    """The bytes of a copy that a call makes of an array before it reads it: see `tracer.trace.convert.native`."""
+    """Return the bytes of the copy that a call makes of an array, 0 if none: see `tracer.trace.convert.native`."""
     if not isinstance(leaf, np.ndarray):
         return 0
     read_in_place = leaf.flags.c_contiguous and leaf.flags.aligned and leaf.dtype.isnative

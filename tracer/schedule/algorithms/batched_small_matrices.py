@@ -1,8 +1,8 @@
-"""Small matrices side by side: one problem a lane, so that whatever the sizes, vectors are full.
+"""Batches of small matrices: one problem a lane, so that vectors are full whatever the sizes.
 
-A block of problems is turned so that the same element of all of them is one vector, worked on in scratch memory that
-stays in the first cache, and turned back. What each lane computes does not depend on the others, so neither threads nor
-the width of vectors change bits. One problem alone takes the same steps without lanes.
+A block of problems is transposed so that one element of all of them is a vector. Algorithms work on these vectors in
+scratch memory that stays in the first cache, and the result is transposed back. Lanes are independent, so neither
+threads nor vector width change bits. A single problem takes the same steps without lanes.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Cells:
 
 
 class Lanes:
-    """What the steps of an algorithm are written with: loops, sums along them, and arithmetic on elements."""
+    """Vocabulary of an algorithm's steps: loops, sums along them, and arithmetic on elements."""
 
     def __init__(self, b: Builder, width: int, *, written_out: bool) -> None:
         self.b = b
@@ -96,7 +96,7 @@ class Lanes:
         return Cells(self, buffer, columns, parts, {} if self.written_out else None)
 
     def each(self, start: Affine, stop: Affine, body: Callable[[Affine], None]) -> None:
-        """The body for every index from start to stop."""
+        """Write the body for every index from start to stop."""
         if self.written_out:
             for index in range(start.constant, stop.constant):
                 body(Affine(index))
@@ -105,13 +105,13 @@ class Lanes:
             body(of_register(loop.index))
 
     def each_down(self, stop: int, body: Callable[[Affine], None]) -> None:
-        """The body for every index below `stop`, from the last to the first."""
+        """Write the body for every index below `stop`, from the last to the first."""
         self.each(ZERO, Affine(stop), lambda k: body(plus(Affine(stop - 1), scaled(k, -1))))
 
     def fold(
         self, start: Affine, stop: Affine, initial: Element, body: Callable[[Affine, Element], Element]
     ) -> Element:
-        """The element that the body makes of the one before, index by index."""
+        """Return the last element of a loop that computes each one from the one before."""
         if self.written_out:
             for index in range(start.constant, stop.constant):
                 initial = body(Affine(index), initial)
@@ -157,7 +157,7 @@ class Lanes:
         return real, imag
 
     def by(self, x: Element, factor: Operand) -> Element:
-        """An element by a real number."""
+        """Return an element times a real scalar."""
         return tuple(self.b.apply(ScalarOp.MUL, part, factor) for part in x)
 
     def conjugate(self, x: Element) -> Element:
@@ -242,7 +242,7 @@ def _scratch(number: int, stack: Stack, width: int, alignment: int) -> Buffer:
 
 
 def _live(b: Builder, first: Affine, width: int, count: int) -> Operand:
-    """How many lanes of a block hold a problem."""
+    """Return the number of lanes of a block that hold a problem."""
     if count % width == 0:
         return index_constant(width)
     return b.compute(ScalarOp.MIN, b.compute(ScalarOp.SUB, count, operand_of(b, first)), width)

@@ -1,8 +1,8 @@
-"""Cumulative operations on a CPU: rows in vector lanes, columns as a stream of rows, either a stretch at a time.
+"""Cumulative operations on a CPU: rows in vector lanes, columns as a stream of rows, each a stretch at a time.
 
-A stretch is what one function goes through from its first to its last element, along the axis: all of it where that is
-short, else a tile (`schedule.prefix_tiles`). Which lanes and tiles there are follows from the shape and the dtype, and
-is a part of the result's meaning; in what is not negative, no sum is less than the one before.
+A stretch is the part of the axis that one function processes in order: all of a short axis, else a tile (see
+`cumulative_tiles`). Lanes and tiles follow from shape and dtype and belong to the meaning of the result. Cumulative
+sums of non-negative values never decrease.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Cumulative:
         return max(1, self.machine.vector_bytes // self.wide.itemsize)
 
     def element(self, f: FunctionWriter, around: Sequence[Affine], along: Affine, behind: Affine) -> Element:
-        """An element of the operand, widened."""
+        """Return an element of the operand, widened."""
         return tuple(
             convert(f.builder, x, self.wide) for x in f.element(self.operand, self._index(around, along, behind))
         )
@@ -139,7 +139,7 @@ class Cumulative:
         return self._of_keys(b, loop.results) if keyed else loop.results
 
     def _of_keys(self, b: Builder, keys: Sequence[Register]) -> Element:
-        """The floats of keys."""
+        """Return the floats of keys."""
         results = tuple(Register(self.wide, "found") for _ in keys)
         for key, result in zip(keys, results, strict=True):
             b.add(from_key(b, self.op, key, result))

@@ -1,7 +1,8 @@
 """cholesky, lu and triangular_solve: in lanes where matrices are small, else by LAPACK and BLAS.
 
-LAPACK has columns where we have rows: the lower triangle of a Hermitian matrix is its upper one, a triangular system
-from the left is one from the right; only lu of complex matrices is turned before and after. Real ones are ours.
+LAPACK is column-major and arrays here are row-major. So the lower triangle of a Hermitian matrix is its upper one, and
+a triangular system from the left is one from the right. Only lu of complex matrices is transposed before and after.
+Factorisations of large real matrices are kernels of tracer's own.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def _dtype(atom: Atom) -> dtypes.DType:
 
 
 def write_cholesky(writer: BlockWriter, equation: Equation) -> None:
-    """The factor of each matrix."""
+    """Write the factor of each matrix."""
     (x,), (y,) = equation.inputs, equation.outputs
     n, count = x.type.shape[-1], prod(x.type.shape[:-2])
     target = writer.target_of(y)
@@ -135,7 +136,7 @@ def _select(b: Builder, predicate: Operand, x: Element, y: Element) -> Element:
 
 
 def write_lu(writer: BlockWriter, equation: Equation) -> None:
-    """The factors of each matrix, with the rows that were chosen and the permutation that they make."""
+    """Write the factors of each matrix, the pivots and their permutation."""
     (x,), variables = equation.inputs, equation.outputs
     *stack, m, n = x.type.shape
     count, k = prod(stack), min(m, n)
@@ -250,7 +251,7 @@ def _write_permutation(
 
 
 def write_triangular_solve(writer: BlockWriter, equation: Equation) -> None:
-    """The solution of each system."""
+    """Write the solution of each system."""
     (a, b), (y,), params = equation.inputs, equation.outputs, equation.params
     left = params["left_side"]
     n, count = a.type.shape[-1], prod(a.type.shape[:-2])

@@ -1,12 +1,12 @@
-"""sort: rows of simple keys by a library, everything else as loop IR, a stable merge sort from the bottom up.
+"""sort: rows of simple keys by a library routine, all others as loop IR, by a stable bottom-up merge sort.
 
-What moves are the keys, as scalars, and, where anything else follows them, the position that each came from. Blocks
-of a few elements are put in order without a branch: each element goes to the place that its comparisons with all
-others count up to. Then runs are merged in pairs from one half of the scratch memory to the other; two full runs from
-both ends at once, which needs no test for their ends, since neither can run out before half of the steps are done.
+Keys move as scalars, together with the original index where further operands follow the keys. Blocks of a few elements
+are sorted without branches: an element's index is the count of its comparisons with all others. Then runs are merged in
+pairs from one half of the scratch memory to the other. Two full runs are merged from both ends at once. This needs no
+test for their ends, since neither can run out before half of the steps are done.
 
-Order: NaN last, -0 equal to +0, complex numbers by real and imaginary part, those with a NaN imaginary part after all
-others, then those with a NaN real part: NumPy's.
+Order: NaN last, -0 equal to +0, complex numbers by real and imaginary part. Complex numbers with a NaN imaginary part
+follow, then those with a NaN real part. This is NumPy's order.
 """
 
 from __future__ import annotations
@@ -90,8 +90,9 @@ def _by_library(equation: Equation) -> bool:
 
 
 def _write_library_sort(writer: BlockWriter, equation: Equation) -> None:
-    """One call for all rows. Where operands that somebody wants follow the key, it gives positions, and a loop fetches
-    what is not one of them."""
+    """Write one call for all rows. Where further operands follow the key, the routine returns indices, and a loop
+    gathers the operands.
+    """
     key, axis = equation.inputs[0], equation.params["dimension"]
     source, shape = writer.memory_of(key), key.type.shape
     n, rows = shape[axis], size(key.type) // shape[axis]
@@ -138,7 +139,7 @@ def _counts(writer: BlockWriter, atom: Atom, axis: int) -> bool:
 
 
 def _scalar_dtypes(equation: Equation) -> list[DType]:
-    """The dtypes of what moves."""
+    """Return the dtypes of the scalars that move: keys, then the index."""
     keys = equation.inputs[: equation.params["num_keys"]]
     found = [dtype for atom in keys for dtype, count in [components(atom.type)] for _ in range(count)]
     if len(equation.inputs) > len(keys):
@@ -216,7 +217,7 @@ def _sort_block(
 
 
 def _load(f: FunctionWriter, equation: Equation, moving: Moving, row: Sequence[Affine], at: Affine) -> Items:
-    """An element's keys, from the operands, and its position."""
+    """Return an element's keys, from the operands, and its position."""
     axis, count = equation.params["dimension"], equation.params["num_keys"]
     index = tuple(at if a == axis else i for a, i in enumerate(row))
     puller = f.puller()
@@ -299,7 +300,7 @@ def _merge_full(b: Builder, moving: Moving, low: Operand, width: Operand, source
 
 
 def _merge_rest(b: Builder, moving: Moving, low: Operand, width: Operand, source: Operand, target: Operand) -> None:
-    """What is left behind the last full pair: a run and a shorter one, or less than a run."""
+    """Merge the remainder after the last full pair: a run and a shorter one, or less than a run."""
     n = moving.n
     middle = b.compute(ScalarOp.MIN, b.compute(ScalarOp.ADD, low, width), n)
     carries = [Carry(Register(dtypes.I64, "i"), low), Carry(Register(dtypes.I64, "j"), middle)]

@@ -1,4 +1,4 @@
-"""top_k of long rows that lie in memory, for few of them: a routine of our own (`codegen.llvm.greatest`)."""
+"""top_k of few elements of long rows in memory, by the routine of `codegen.llvm.kernels.sort.top_k`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tracer.schedule.write.program_writer import BlockWriter
 
 
 def write_top_k(writer: BlockWriter, equation: Equation) -> None:
-    """One call for all rows."""
+    """Write one call of the routine for all rows."""
     (operand,), n = equation.inputs, equation.inputs[0].type.shape[equation.params["axis"]]
     values, places = [writer.target_of(variable).view for variable in equation.outputs]
     assert isinstance(operand.type, ArrayType)

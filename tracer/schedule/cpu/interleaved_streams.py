@@ -1,8 +1,8 @@
-"""Large results straight past the caches: a vector loop that stores whole lines, in strands side by side.
+"""Large results stored past the caches: a vector loop that stores whole lines, in interleaved streams.
 
-A core fetches neighbouring lines ahead up to the end of a page, one page after another; of strands that lie pages
-apart it fetches as many pages at once, and what passes the caches has no page to fetch. Vectors begin where lines of
-the result do, but for the first and the last one: what the loop computes, and for which elements, stays as it was.
+A core prefetches neighbouring lines up to the end of a page, one page after another. Streams that lie pages apart let
+it prefetch several pages at once. Vectors begin at lines of the result, except the first and last. Elements and their
+computation are unchanged.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LEAST_ROW: Final = 3 << 10
 
 
 def fits(loop: For, stores: Sequence[Store], least: int, machine: Machine) -> bool:
-    """Whether the elements of a vector loop may be done in any order, and again, and are so many bytes at least."""
+    """Whether iterations of a vector loop may run in any order, and twice, and store at least `least` bytes."""
     statements = list(statements_of(loop.body))
     read = {s.buffer for s in statements if isinstance(s, Load)}
     written = {s.buffer for s in statements if isinstance(s, Store)}
@@ -48,7 +48,7 @@ def fits(loop: For, stores: Sequence[Store], least: int, machine: Machine) -> bo
 
 
 def lanes_of(loop: For, stores: Sequence[Store], machine: Machine) -> int:
-    """As many lanes as store a whole line at least, everywhere."""
+    """Return the lanes that store at least a whole line to each result."""
     return max(loop.lanes, *(machine.line_bytes // s.buffer.dtype.itemsize for s in stores))
 
 
@@ -62,7 +62,7 @@ def on_lines(loop: For, stores: Sequence[Store], machine: Machine) -> bool:
 
 
 def past_caches(loop: For, stores: Sequence[Store]) -> For:
-    """The loop with these stores past the caches."""
+    """Return the loop with these stores past the caches."""
     statements = tuple(
         replace(s, past=True) if isinstance(s, Store) and s in stores else s for s in loop.body.statements
     )
@@ -72,7 +72,8 @@ def past_caches(loop: For, stores: Sequence[Store]) -> For:
 def in_strands(
     loop: For, stores: Sequence[Store], begins: int, length: Operand, page: int, machine: Machine
 ) -> Sequence[Statement]:
-    """A vector loop over `length` elements, which `fits`, with these stores past the caches, the first one's on lines.
+    """Return a vector loop over `length` elements, which `fits`, with these stores past the caches, the first one's on
+    lines.
 
     begins: elements behind a line, where its result begins. page: bytes that a strand has at least.
     """
@@ -114,5 +115,5 @@ def _reads_along(loop: For) -> bool:
 
 
 def _times(loop: For, size: int, page: int) -> int:
-    """How many strands: one where nothing is read."""
+    """Return the number of streams, one where nothing is read."""
     return next((n for n in _STRANDS if size >= n * page and _reads_along(loop)), 1)

@@ -1,9 +1,8 @@
-"""Large results past the caches, in whole lines (`schedule.strands`) or by way of a buffer in a near cache.
+"""Large results stored past the caches, in whole lines (`interleaved_streams`) or through a buffer in a near cache.
 
-A store to memory that is in no cache fetches its line first, a third of the traffic of a copy. Stores that pass the
-caches do not, but must be of whole lines; where vectors cannot be moved to begin at one, as those of a running sum,
-what a loop would store goes to a small buffer, which `stream` copies at once. Results of so many bytes would not stay
-in a second cache for whoever reads them next.
+A store to memory that is in no cache first fetches its line, a third of the traffic of a copy. Nontemporal stores do
+not, but must be of whole lines. Where vectors cannot be aligned to lines, as in a running sum, a loop stores to a small
+buffer, which `stream` copies. Results of this size would not stay in a second cache until their next reader.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ def _bytes(buffer: Buffer) -> int:
 
 
 def _streamed(function: Function, results: Mapping[int, int], machine: Machine) -> Function:
-    """The function with its vector loops in pieces where they store to results that are large and not read."""
+    """Return the function with vector loops in pieces where they store to large results that are not read."""
     given = {p: results[n] for n, p in enumerate(function.parameters) if n in results and isinstance(p, Buffer)}
     large = {p: begins for p, begins in given.items() if _bytes(p) >= machine.streamed_bytes}
     for s in statements_of(function.body):
@@ -123,7 +122,7 @@ def _loop_in_pieces(
 
 
 def _strands(loop: For, stores: Sequence[Store], begins: int, most: int, machine: Machine) -> Sequence[Statement]:
-    """The loop in strands, which is in pieces where it is long."""
+    """Return the loop in interleaved streams, cut in pieces where it is long."""
     length, lanes = trips(loop), lanes_of(loop, stores, machine)
     itemsize = max(x.buffer.dtype.itemsize for x in stores)
     piece = _piece(length, max(lanes, most // itemsize), lanes)
@@ -143,7 +142,7 @@ def _strands(loop: For, stores: Sequence[Store], begins: int, most: int, machine
 
 
 def _piece(length: int, most: int, lanes: int) -> int:
-    """The longest piece of whole vectors that divides the length, if it is half of what it may be at least."""
+    """Return the longest piece of whole vectors, at least half of `most`, that divides the length, else `most`."""
     return next((n for n in range(most - most % lanes, most // 2 - 1, -lanes) if n and length % n == 0), most)
 
 
@@ -161,7 +160,7 @@ def _run_along(loop: For, stores: Sequence[Store]) -> bool:
 
 
 def _pieces(loop: For, stores: Sequence[Store], length: int, piece: int) -> For:
-    """The loop over pieces of its range, each to buffers, and from there to the results."""
+    """Return the loop over pieces of its range, each stored to buffers and copied to the results."""
     index, begin, count = Register(I64, "piece"), Register(I64, "begin"), Register(I64, "count")
     statements: list[Statement] = []
     size: Operand = index_constant(piece)
@@ -192,14 +191,14 @@ def _pieces(loop: For, stores: Sequence[Store], length: int, piece: int) -> For:
 
 
 def _one_piece(loop: For, stores: Sequence[Store], limit: int) -> Sequence[Statement]:
-    """A loop that is no longer than a piece, to buffers, and from there to the results."""
+    """Return a loop no longer than a piece, stored to buffers and copied to the results."""
     body, buffers, targets = _to_buffers(loop, stores, limit)
     copies = [stream(target, View(buffers[target.buffer]), loop.stop) for target in targets]
     return (*map(Alloc, buffers.values()), replace(loop, body=body), *copies)
 
 
 def _to_buffers(loop: For, stores: Sequence[Store], size: int) -> tuple[Block, dict[Buffer, Buffer], list[View]]:
-    """The body of a loop with its stores to buffers, these by the results, and where in the results they belong."""
+    """Return a loop's body with stores to buffers, the buffers by result, and the results' views."""
     buffers = {
         s.buffer: Buffer(f"piece{s.buffer.name}", s.buffer.dtype, size, Space.LOCAL, alignment=64, written=True)
         for s in stores
@@ -224,7 +223,7 @@ def stream(target: View, source: View, count: Operand) -> Library:
 
 
 def _in_pieces(s: Statement, copies: list[Function], machine: Machine) -> Sequence[Statement]:
-    """A copy of the entry's as a function over pieces, which threads share, and what is left."""
+    """Return a copy of the entry as a function over pieces, which threads share, and the rest."""
     least = machine.streamed_bytes
     if not isinstance(s, Copy) or s.count * s.source.buffer.dtype.itemsize < min(_SHARED_COPY, least):
         return (s,)
@@ -249,7 +248,7 @@ def _in_pieces(s: Statement, copies: list[Function], machine: Machine) -> Sequen
 
 
 def _copying(name: str, target: Buffer, source: Buffer, machine: Machine) -> Function:
-    """A vector loop that copies all of a buffer."""
+    """Return a vector loop that copies all of a buffer."""
     x, index = Register(source.dtype, "x"), Register(I64, "i")
     at = Address(0, ((index, 1),))
     body = Block((Load(x, source, at), Store(target, at, x)))

@@ -1,11 +1,10 @@
-"""Which nests threads share, how many vectors a round of a vector loop takes, and vector loops without a last round.
+"""Nests shared by threads, wider vector loops, and vector loops without a remainder.
 
-A nest whose loop is long enough is invoked with `share`: its outermost loop, or the longest of those that stand
-directly within each other, runs over a part of its range. What each iteration computes stays as it was, so results
-do not depend on how many threads there are.
+A nest whose loop is long enough is invoked with `share`: its outermost loop, or the longest of a perfect nest, runs
+over a part of its range. Iterations compute what they did, so results do not depend on the number of threads.
 
-A vector loop over a length that its lanes do not divide takes, where nothing that it reads is written by it, its
-last round from the end backwards: some elements are computed twice, and no masked copy of the body is needed.
+A vector loop over a length that its lanes do not divide runs its last vector from the end backwards, where it reads
+nothing that it writes. Some elements are computed twice, and no masked copy of the body is needed.
 """
 
 from __future__ import annotations
@@ -72,12 +71,12 @@ def parallelise(module: Module, target: Target = CPU) -> Module:
 
 
 def _sharing(s: Statement, shares: Mapping[str, Share]) -> Sequence[Statement]:
-    """A call with the share that its function takes."""
+    """Return a call with the share of its function."""
     return (replace(s, share=shares[s.function]) if isinstance(s, Invoke) and s.function in shares else s,)
 
 
 def _share(function: Function, machine: Machine) -> tuple[Function, Share | None]:
-    """The function over a part of its work, and the whole of it; with None as it is but for last rounds."""
+    """Return the function over a part of its work and the share that says how much there is, or None for no share."""
     chain = _chain(function.body)
     total = work(function.body.statements, machine) if chain else 0.0
     if not chain or total < machine.shared_work:
@@ -120,7 +119,7 @@ def _chain(body: Block) -> list[For]:
 
 
 def _choose(chain: Sequence[For]) -> int:
-    """The loop to share: the outermost long enough, else the longest."""
+    """Return the loop to share: the outermost long enough, else the longest."""
     rounds = [trips(loop) // loop.lanes for loop in chain]
     long = [n for n, count in enumerate(rounds) if count >= _LEAST_TRIPS]
     return long[0] if long else max(range(len(chain)), key=rounds.__getitem__)
@@ -130,7 +129,7 @@ def _choose(chain: Sequence[For]) -> int:
 
 
 def _widened(block: Block) -> Block:
-    """The block with twice or four times the lanes in vector loops that compute much, so that chains overlap.
+    """Return the block with two or four times the lanes in compute-bound vector loops, so that chains overlap.
 
     Measured on an AVX-512 core: Black-Scholes takes 0.6 of its time with four vectors, gelu 0.77; axpy gains nothing.
     """
@@ -144,7 +143,7 @@ def _widened(block: Block) -> Block:
 
 
 def _width(loop: For) -> int:
-    """How many times wider to make a vector loop."""
+    """Return the factor by which to widen a vector loop."""
     whole = _in_one_round(loop)
     if whole > 1:
         return whole
@@ -171,8 +170,10 @@ def _width(loop: For) -> int:
 
 
 def _in_one_round(loop: For) -> int:
-    """How many times wider a short loop is in one round, where its rounds would repeat what all lanes share: a row that
-    is gathered in four rounds looks at its index four times."""
+    """Return the factor that makes a short loop a single vector, where each vector would repeat lane-invariant work.
+
+    For example, a row that is gathered in four vectors looks its index up four times.
+    """
     rounds = trips(loop) // loop.lanes
     if not isinstance(loop.stop, Constant) or loop.carries or rounds not in (2, 4) or trips(loop) % loop.lanes:
         return 1
@@ -199,7 +200,7 @@ def _is_smooth(address: Address, index: Register) -> bool:
 
 
 def _without_last_rounds(block: Block) -> Block:
-    """The block with its vector loops in blocks where their lengths leave a rest."""
+    """Return the block with vector loops over blocks where their lengths leave a remainder."""
     statements: list[Statement] = []
     for s in block.statements:
         if not isinstance(s, For):
@@ -231,7 +232,7 @@ def _is_idempotent(loop: For) -> bool:
 
 
 def _blocks(loop: For, begin: Operand, end: Operand) -> For:
-    """The loop as one over blocks of its lanes, the last one moved back to end where the loop ends."""
+    """Return the loop over blocks of its lanes, the last block moved back to end with the loop."""
     length, lanes = trips(loop), loop.lanes
     block = Register(I64, "block")
     statements: list[Statement] = []
@@ -246,7 +247,7 @@ def _blocks(loop: For, begin: Operand, end: Operand) -> For:
 
 
 def _part(loop: For, begin: Register, end: Register) -> tuple[Statement, ...]:
-    """The loop over a part of its range."""
+    """Return the loop over a part of its range."""
     count = Register(I64, "count")
     length = Compute(count, ScalarOp.SUB, (end, begin))
     return length, moved(loop, Address(0, ((begin, 1),)), count)

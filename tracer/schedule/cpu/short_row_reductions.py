@@ -1,6 +1,6 @@
-"""Reductions along short rows: the rows become the lanes, and what is reduced is written out, and stored beside it.
+"""Reductions along short rows: rows become the lanes, and the reduced loop is written out.
 
-Partial results are joined as a vector loop joins its lanes, by halving, so that every bit stays as it was.
+Partial results are joined by halving, as a vector loop joins its lanes, so every bit is unchanged.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MOST_STATEMENTS: Final = 64  # of one row, written out
 
 
 def with_rows_in_lanes(loop: For) -> For | None:
-    """A parallel loop over rows, their reductions written out; None where it is not that, or rows are long."""
+    """Return a parallel loop over short rows with their reductions written out, or None for other loops."""
     inner = [s for s in loop.body.statements if isinstance(s, For)]
     if loop.kind is not LoopKind.PARALLEL or not inner or trips(loop) < _LEAST_ROWS:
         return None
@@ -71,7 +71,7 @@ def _reads_what_it_stores(loop: For) -> bool:
 
 
 def _written_out(loop: For) -> list[Statement]:
-    """The rounds of a reduction one after another, and what joins them."""
+    """Return the iterations of a reduction in order, and the statements that join them."""
     statements: list[Statement] = []
     rounds: list[tuple[Operand, ...]] = []
     for number in range(trips(loop)):
@@ -105,7 +105,7 @@ def _joined(op: ScalarOp, partial: Sequence[Operand], statements: list[Statement
 
 
 def _with_values(s: Compute | Load | Store, values: dict[Register, Operand]) -> Statement:
-    """A statement with a result of its own, what it reads replaced. values: grows by the result."""
+    """Return a statement with a fresh result and its operands replaced. values: extended by the result."""
 
     def value(operand: Operand) -> Operand:
         return _value(operand, values)

@@ -1,7 +1,7 @@
 """Transposed reads: a nest whose stores run along one axis and whose loads run along another is cut into tiles.
 
-A tile of what is read crosswise is transposed into a small buffer (or, where nothing else happens, into the result),
-so that both sides touch memory in whole cache lines.
+A tile of the transposed operand is written to a small buffer, or to the result where the nest only copies. So both
+sides touch memory in whole cache lines.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LEAST: Final = 8  # shorter axes are left to gathers
 
 
 def tiled(loop: For, machine: Machine) -> For | None:
-    """A nest of parallel loops in tiles; None where nothing is read crosswise."""
+    """Return a nest of parallel loops in tiles, or None where no load is transposed."""
     chain = _chain(loop)
     if chain is None:
         return None
@@ -92,7 +92,7 @@ def _count(loop: For) -> int:
 def _nest(
     loops: list[For], place: int, statements: tuple[Statement, ...], crossing: list[Load], machine: Machine
 ) -> For | None:
-    """The loops around, the tiles, and what happens in one."""
+    """Return the outer loops, the loops over tiles, and the body of one tile."""
     row, column = loops[place], loops[-1]
     masked = any(s.mask is not None for s in crossing)
     values = {o for s in statements for o in operands_of(s)}
@@ -144,7 +144,7 @@ class _Axis:
         self.count: Operand = index_constant(self.width) if length % self.width == 0 else Register(I64, "count")
 
     def sizes(self) -> list[Statement]:
-        """What a tile needs to know first: how long it is."""
+        """Statements for the length of a tile."""
         if not isinstance(self.count, Register):
             return []
         first = Register(I64, "first")
@@ -155,7 +155,7 @@ class _Axis:
         ]
 
     def position(self) -> list[Statement]:
-        """The index itself, where its value is read."""
+        """Return the index itself, where its value is read."""
         if not self.read:
             return []
         first = Register(I64, "first")
@@ -170,12 +170,12 @@ class _Axis:
 
 
 def _start(address: Address, *axes: _Axis) -> Address:
-    """The address at the first element of a tile."""
+    """Return the address at the first element of a tile."""
     return _moved(address, {axis.index: ((axis.tile, axis.width),) for axis in axes})
 
 
 def _within(address: Address, *axes: _Axis) -> Address:
-    """The address at an element of a tile."""
+    """Return the address at an element of a tile."""
     return _moved(address, {axis.index: ((axis.within, 1), (axis.tile, axis.width)) for axis in axes})
 
 

@@ -1,8 +1,8 @@
-"""The mapping to a CPU: which loop of a nest runs in vector lanes, and how many of them.
+"""Vectorisation: the loop of each nest that runs in vector lanes, and how many lanes it has.
 
-The number of lanes of a reduction is part of the result's meaning (see `ir.loop`), so it follows from dtypes and counts
-alone: four 64-byte vectors of the accumulated dtype, or two or one where that is enough for all elements, since lanes
-that have none only join what changes nothing. Elementwise loops take one 64-byte vector of their widest dtype.
+The number of lanes of a reduction is part of the result's meaning (see `ir.loop`). So it follows from dtypes and counts
+alone: four 64-byte vectors of the accumulated dtype, or two or one where that is enough for all elements, since further
+lanes would only hold the identity. Elementwise loops take one vector of their widest dtype.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _map_block(block: Block, machine: Machine) -> Block:
 
 
 def _map_loop(loop: For, machine: Machine) -> For:
-    """The loop with itself or a loop within turned into lanes."""
+    """Return the loop with itself, or a loop within it, as a vector loop."""
     if loop.kind is LoopKind.VECTOR:
         return loop
     if stores_in_order(loop):
@@ -77,7 +77,7 @@ def runs_lanes_inside(loop: For, machine: Machine) -> bool:
 
 
 def _serial(block: Block) -> Block:
-    """The block as it stands inside a vector loop, where a lane runs its loops one round after another."""
+    """Return the block inside a vector loop, where each lane runs the loops within serially."""
     statements = tuple(
         replace(s, body=_serial(s.body), kind=LoopKind.SERIAL) if isinstance(s, For) else s for s in block.statements
     )
@@ -124,7 +124,7 @@ def _better_than(score: float, loop: For, machine: Machine) -> bool:
 
 
 def _smoothness(loop: For, index: Register, machine: Machine) -> float:
-    """The share of accesses under the loop that are contiguous, or do not move, as its index steps.
+    """Return the share of accesses under the loop that are contiguous, or do not move, as its index steps.
 
     Where none is contiguous, it matters more how many lanes have something to do.
     """
@@ -155,7 +155,7 @@ def _lanes(loop: For, machine: Machine) -> int:
 
 
 def enough_lanes(stop: Operand, most: int, least: int) -> int:
-    """The lanes of a reduction, halved as long as every element has one of its own."""
+    """Return the lanes of a reduction: `most`, halved while every element still has a lane of its own."""
     if not isinstance(stop, Constant):
         return most
     while most // 2 >= max(least, int(stop.value)):

@@ -1,9 +1,9 @@
-"""Slices that are updated: whether new values are computed where they are stored, or have memory of their own first.
+"""Updates of slices: whether new values are computed where they are stored, or have memory of their own first.
 
-An update that has nothing to do with the array goes into its memory at once, and so does one that reads of it, element
-by element, what it replaces, as `u.at[1:-1].add(f(v))` does. One that reads other elements, as in a stencil with fixed
-borders, needs the old values while it is stored: if it is most of the array, the result has other memory, and only
-what is around it is copied.
+An update independent of the array goes into its memory at once. So does an update that reads, element by element, only
+the elements it replaces, as in `u.at[1:-1].add(f(v))`. An update that reads other elements, as in a stencil with fixed
+borders, needs the old values while it is stored. If it is most of the array, the result has other memory, and only the
+surroundings of the update are copied.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def reads_its_array(equation: Equation, definitions: Mapping[Var, Equation]) -> 
 
 
 def _place(equation: Equation) -> tuple[int, ...] | None:
-    """Where an update goes, if that is known."""
+    """Return the start of an update, or None where it is not concrete."""
     starts = equation.inputs[2:]
     if not is_update(equation) or not all(isinstance(start, Literal) for start in starts):
         return None

@@ -1,7 +1,7 @@
-"""Nests that read joins: the domain in boxes, in each of which a concatenate or pad is one of its operands.
+"""Index-set splitting: the domain of a nest that reads joins is cut into boxes, each within a single operand.
 
-So a stencil reads its neighbours where they are, borders and periods included: what `roll` and `pad` give is never
-stored. The cuts are where an index, followed from the domain to the join, goes from one operand to the next.
+So a stencil reads its neighbours in place, borders and periods included: results of `roll` and `pad` are never stored.
+The cuts are where an index, followed from the domain to the join, passes from one operand to the next.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def is_parted(equation: Equation) -> bool:
 
 
 def parts_of(equation: Equation) -> Iterator[tuple[Atom, Box | None]]:
-    """The operands of a join and their boxes in its result; the padding value, last, is what lies in none."""
+    """Yield the operands of a join with their boxes in its result. The padding value comes last, with no box."""
     if equation.primitive.lower == Join("pad"):
         operand, value = equation.inputs
         places = zip(operand.type.shape, equation.params["padding_config"], strict=True)
@@ -59,7 +59,7 @@ def parts_of(equation: Equation) -> Iterator[tuple[Atom, Box | None]]:
 
 
 def within(index: Axes, box: Box) -> Axes:
-    """The index of an element in what lies in a box."""
+    """Return the index of an element within the operand of a box."""
     return tuple(shifted(i, -start) for i, (start, _) in zip(index, box, strict=True))
 
 
@@ -71,7 +71,7 @@ def boxes_of(
     *,
     whole: bool,
 ) -> tuple[Box, ...] | set[Var]:
-    """The boxes of a nest, none if it reads no join; or the joins that it reads, if it cannot be cut in boxes.
+    """Return the boxes of a nest, none if it reads no join; or the joins that it reads, if it cannot be cut in boxes.
 
     whole: whether it reduces, so that one loop must go over all elements.
     """
@@ -122,7 +122,7 @@ class _Walk:
         return fits
 
     def _next(self, equation: Equation, index: Axes) -> list[tuple[Atom, Axes]]:
-        """What an element of the equation reads, and where."""
+        """Return the operands that an element of the equation reads, with their indices."""
         match equation.primitive.lower:
             case Join():
                 at = [(atom, () if box is None else box) for atom, box in parts_of(equation)]
@@ -168,7 +168,7 @@ _LOST: Axes = (Affine(-1),)  # an index of which nothing is known
 
 
 def _read_by_gather(equation: Equation, index: Axes) -> list[tuple[Atom, Axes]]:
-    """What a gather reads, and where: of its indices, every component of one vector."""
+    """Return the operands that a gather reads, with their indices: every component of one index vector."""
     if index is _LOST or equation.primitive.lower != Gather("windows"):
         return [(atom, _LOST) for atom in equation.inputs]
     operand, indices, predicate = equation.inputs
@@ -194,7 +194,9 @@ def is_index_vector(join: Equation, readers: Sequence[Equation]) -> bool:
 
 
 def chosen(equation: Equation, index: Axes, extents: Mapping[Register, int]) -> tuple[Atom, Axes] | None:
-    """The operand that holds the elements at an index, whatever its registers are, and where; None if several do."""
+    """Return the operand and index that hold the elements at an index, for any values of its registers. Return None if
+    several operands do.
+    """
     for atom, box in parts_of(equation):
         if box is None:
             return atom, ()
@@ -207,7 +209,7 @@ def chosen(equation: Equation, index: Axes, extents: Mapping[Register, int]) -> 
 
 
 def _span(index: Affine, extents: Mapping[Register, int]) -> tuple[int, int]:
-    """The least and the greatest value of an affine form."""
+    """Return the min and max of an affine form."""
     low = high = index.constant
     for register, step in index.terms:
         reach = step * (extents[register] - 1)

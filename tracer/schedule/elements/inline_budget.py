@@ -1,12 +1,11 @@
-"""How much is computed inline before a value: where that grows too much, a value among it is stored.
+"""The inline budget: where too much is computed inline before a value, a value on the way is stored.
 
-Operations are counted once for each equation that is pulled, functions written out. Counts are kept, as upper bounds
-once values behind them are stored, and taken anew where a bound is too large: so long programs take time in their
-length.
+Operations are counted once for each equation that is pulled, functions written out. Counts are kept as upper bounds
+once values behind them are stored, and recomputed where a bound is too large. So long programs take linear time.
 
-Stored is what passes a narrow place of the program: of a long sum of weighted values and the sum of its weights, both
-sums so far, and no weight. Values that are computed from the same ones, but not read by who pulls too much, are stored
-there, too, lest the same ones be computed again for them.
+Values that cross a narrow cut of the program are stored. For a long sum of weighted values and the sum of its weights,
+these are both partial sums and no weight. Values computed from the same operands but read elsewhere are stored too, so
+that the operands are not computed again for them.
 """
 
 from __future__ import annotations
@@ -26,7 +25,10 @@ _CHEAP: Final = 2  # operations that are repeated rather than stored
 
 
 def limited(equations: Sequence[Equation], inline: dict[Var, Equation]) -> dict[Var, int]:
-    """The operations of each value that is not inline, with all before it. What is to be stored leaves `inline`."""
+    """Return the operations of each value that is not inline, with all inline ones before it.
+
+    Removes the values to be stored from `inline`.
+    """
     counted = _Count(equations, inline)
     for number in range(len(equations)):
         counted.limit(number)
@@ -66,7 +68,7 @@ class _Count:
                 self.total[variable] = sum(pulled.values())
 
     def _pulled(self, number: int) -> dict[int, int]:
-        """The equations that one pulls, itself among them, and their operations."""
+        """Return the equations that an equation pulls, itself included, and their operations."""
         pulled, waiting = {number: self.own[number]}, [number]
         inline, operands = self.inline, self.operands
         while waiting:
@@ -77,7 +79,9 @@ class _Count:
         return pulled
 
     def _at_narrow_place(self, number: int, pulled: Mapping[int, int]) -> Sequence[Var]:
-        """What passes the last of the narrowest places in the latter half of what is pulled, if any is narrow."""
+        """Return the values that cross the last of the narrowest cuts in the second half of the pulled equations, if
+        narrow.
+        """
         order = sorted(pulled)
         crossing, before, total, places = 0, 0, sum(pulled.values()), []
         ends: dict[int, int] = {}  # how many values are read last, of the readers so far, by an equation
@@ -98,8 +102,9 @@ class _Count:
         return ()
 
     def _passing(self, number: int, pulled: Mapping[int, int], place: int) -> Sequence[Var]:
-        """What is read from `place` on and computed before it, of what is pulled or shares dear values with it; nothing
-        if that is too much for one nest."""
+        """Return the values computed before `place` and read from there on, among pulled equations and those that share
+        expensive values with them. Return none if they are too many for one nest.
+        """
         found = []
         together = {earlier: count for earlier, count in pulled.items() if earlier < place}
         waiting = list(together)
@@ -120,18 +125,20 @@ class _Count:
         return found if sum(together.values()) <= MOST_OPERATIONS else ()
 
     def _dear_results(self, number: int) -> Sequence[Var]:
-        """The inline results of an equation that had better not be computed again."""
+        """Return the inline results of an equation that are too expensive to compute again."""
         return [v for v in self.equations[number].outputs if v in self.inline and self.total[v] > _CHEAP]
 
     def _last_reader(self, variable: Var, number: int) -> int:
-        """The last equation up to a number that reads a value; -1: none."""
+        """Return the last equation up to `number` that reads a value, or -1."""
         readers = self.readers.get(variable, [])
         at = bisect_right(readers, number)
         return readers[at - 1] if at else -1
 
     def _chosen(self, number: int, pulled: Iterable[int]) -> Sequence[Var]:
-        """The last value pulled that is read more than once, lest its readers compute it again on either side of the
-        cut; else all operands."""
+        """Return the last pulled value with several readers, which would compute it on both sides of the cut.
+
+        Return all operands where there is none.
+        """
         for earlier in sorted(pulled, reverse=True):
             for variable in self.equations[earlier].outputs:
                 if earlier != number and variable in self.inline and len(self.readers[variable]) > 1:

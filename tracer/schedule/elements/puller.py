@@ -53,7 +53,7 @@ _MAPS: Final = frozenset({Pointwise, Compare, Convert, Checked, IndexMap, Genera
 
 
 class Plan(NamedTuple):
-    """What an element needs first, and how it is written once that is there."""
+    """Recipe of an element: the elements it is computed from, and a function that writes it once they are there."""
 
     demands: Sequence[Demand]
     finish: Callable[[Sequence[Element]], Element]
@@ -113,7 +113,7 @@ class Puller:
         self._elements: dict[tuple[Var, Index], Element] = {}
 
     def element(self, atom: Atom, index: Index) -> Element:
-        """The element at an index; statements are appended where it was not computed before."""
+        """Return the element at an index, appending statements where it was not computed before."""
         stack: list[tuple[Atom, Index, Plan | None]] = [(atom, index, None)]
         while stack:
             wanted, at, plan = stack.pop()
@@ -159,7 +159,7 @@ class Puller:
         )
 
     def axes(self, index: Index, type: Type) -> tuple[Address, ...]:
-        """The index by axes; divides where it must."""
+        """Return the index by axes. Emits divisions where needed."""
         return unflatten(self.builder, index, type.shape, self.extents)
 
     def _plan_equation(self, equation: Equation, index: Index, output: int) -> Plan:
@@ -206,7 +206,7 @@ class Puller:
         return (value,)
 
     def _counted(self, along: Address) -> Operand:
-        """An affine form in arithmetic of i32, which wraps as its conversion does; outer loops come first."""
+        """Return an affine form in i32 arithmetic, which wraps as a conversion does, outer loops first."""
         b = self.builder
         total: Operand | None = constant(along.constant, dtypes.I32) if along.constant or not along.terms else None
         for register, coefficient in along.terms:
@@ -272,7 +272,7 @@ class Puller:
         return Plan([*window.demands, *alone], finish)
 
     def _known_place(self, operand: Atom) -> Memory | None:
-        """Where an operand's elements are read at computed places; None if its only one is in registers."""
+        """Return the memory in which elements are read at computed indices, or None for a scalar in registers."""
         source = None if isinstance(operand, Literal) else self.source_of(operand)
         if isinstance(source, Memory):
             return source
@@ -296,12 +296,12 @@ class Puller:
 
 
 def operand_index(atom: Atom, index: Index, result: Type) -> Index:
-    """Where a pointwise equation reads an operand: at its own index, or a value without axes at none."""
+    """Return the index at which a pointwise equation reads an operand: its own, or () for a value without axes."""
     return () if not atom.type.shape and result.shape else index
 
 
 def literal_element(atom: Literal) -> Element:
-    """A literal's element, as constants."""
+    """Return a literal's element, as constants."""
     dtype = atom.type.dtype
     if dtypes.is_complex(dtype):
         real = dtypes.real_dtype(dtype)

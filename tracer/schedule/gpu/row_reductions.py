@@ -68,7 +68,7 @@ class Row:
         return self.loops[-1].index
 
     def smoothness(self, register: Register | None) -> int:
-        """How many accesses step to the neighbour as the register does."""
+        """Return the number of accesses that are contiguous in the register."""
         return sum((register, 1) in address.terms for address in _addresses(self.loops[-1].body.statements))
 
 
@@ -84,7 +84,7 @@ def _addresses(statements: Sequence[Statement]) -> Iterator[Address]:
 
 
 def row_of(statements: Sequence[Statement]) -> Row | None:
-    """The statements as one reduction with what goes before and after it; None if they are anything else."""
+    """Return the statements as one reduction with those before and after it, or None for other statements."""
     at = [i for i, s in enumerate(statements) if isinstance(s, For)]
     if len(at) != 1:
         return None
@@ -99,7 +99,7 @@ def row_of(statements: Sequence[Statement]) -> Row | None:
 
 
 def _chain(loop: For) -> tuple[For, ...]:
-    """The reduced loops from this one inwards; none if an outer one does more than hand the results on."""
+    """Return the reduced loops from this one inwards, none if an outer one does more than pass results on."""
     if all(carry.combine is not None for carry in loop.carries):
         return (loop,)
     inner = loop.body.statements[0]
@@ -110,7 +110,7 @@ def _chain(loop: For) -> tuple[For, ...]:
 
 
 def map_rows(axes: Axes, row: Row, loads: Sequence[Statement] = ()) -> Block:
-    """One block a row: see the module docstring."""
+    """Return a kernel with one block of threads for each row: see the module docstring."""
     rows = prod(axes.sizes)
     threads = _threads(rows, row.length)
     b = Builder()

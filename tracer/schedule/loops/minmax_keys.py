@@ -1,9 +1,9 @@
-"""The greatest and least of floats by keys: unsigned integers in the order of the floats, NaN beyond all of them.
+"""Max and min of floats by keys: unsigned integers in the order of the floats, NaN beyond all of them.
 
-`maximum` of floats that minds NaN and the signs of zeros is six instructions, each waiting for the one before. A key
-takes four that wait for nothing, and the greater of two keys is one. Written for a sign-magnitude word b of n bits, a
-key is b, its lower bits turned around where it is negative, minus the key of what is to be least: -infinity for
-maxima, behind which the NaNs with a sign wrap to the far end; for minima the first NaN without one.
+A `maximum` that respects NaN and signs of zeros is a chain of six instructions. A key takes four independent ones, and
+the max of two keys is one. For a sign-magnitude word b of n bits, the key is b, its lower bits inverted where it is
+negative, minus the key of the smallest value. For max this is -infinity, and NaNs with a sign wrap to the far end. For
+min it is the first NaN without a sign.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _loop(builder: Builder, loop: For) -> None:
 
 
 def _step(loop: For, n: int) -> Compute | None:
-    """The statement that takes one more float into a carry, where nothing else reads the carry."""
+    """Return the statement that joins one more float to a carry, if no other statement reads the carry."""
     carry, found = loop.carries[n], loop.body.yields[n]
     if carry.combine not in (ScalarOp.MAX, ScalarOp.MIN) or carry.register.dtype not in _WORDS:
         return None
@@ -95,7 +95,7 @@ def _step(loop: For, n: int) -> Compute | None:
 
 
 def key_of(b: Builder, op: ScalarOp, value: Operand) -> Operand:
-    """The key of an f32 or f64, for maxima or minima."""
+    """Return the key of an f32 or f64, for max or min."""
     signed, unsigned = _WORDS[value.dtype]
     if isinstance(value, Constant):
         word = int(np.asarray(value.value).view(np.dtype(f"u{value.dtype.itemsize}")))
@@ -113,13 +113,13 @@ def from_key(b: Builder, op: ScalarOp, key: Register, result: Register) -> Compu
 
 
 def _turn(b: Builder, word: Operand, signed: DType) -> Operand:
-    """The word, its lower bits the other way round where it is negative."""
+    """Return the word, its lower bits inverted where it is negative."""
     sign = b.apply(ScalarOp.SHR_ARITHMETIC, word, constant(signed.itemsize * 8 - 1, signed))
     return b.apply(ScalarOp.XOR, word, b.apply(ScalarOp.AND, sign, constant(np.iinfo(signed).max, signed)))
 
 
 def _least(op: ScalarOp, dtype: DType) -> Constant:
-    """The turned word that is to have key 0."""
+    """Return the inverted word with key 0."""
     bits, infinity = dtype.itemsize * 8, _INFINITY[dtype]
     negative = (infinity | 1 << (bits - 1)) ^ ((1 << (bits - 1)) - 1)
     return constant(negative if op is ScalarOp.MAX else infinity + 1, _WORDS[dtype][1])

@@ -1,8 +1,8 @@
-"""Row after row: nests that follow each other, and read of what one another wrote only their own row, share one loop.
+"""Row fusion: successive nests that pass only a row's own values to each other share one loop over rows.
 
 softmax is three nests over the rows of a matrix: maxima, exponentials with their sums, quotients. In one loop a row
-stays in the nearest cache from its first reading to its last. What each row computes, and in which order, stays as it
-was; so the results do, too.
+stays in the nearest cache from its first read to its last. Each row is computed as before, in the same order, so
+results are unchanged.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a nest does with a place. step: how far a row is from the next, None where rows may meet."""
+    """Use of a place by a nest. step: distance from one row to the next, None where rows may overlap."""
 
     view: View
     step: int | None
@@ -134,7 +134,7 @@ class _Fusion:
                 return s
 
     def _rows(self, s: Invoke) -> Rows | None:
-        """The call as one of a nest over rows; None for any other."""
+        """Return a call of a nest over rows, or None for other calls."""
         if s.function not in self.nests:
             self.nests[s.function] = _nest(self.functions[s.function], self.machine)
         nest = self.nests[s.function]
@@ -156,7 +156,7 @@ class _Fusion:
         return count >= _LEAST_ROWS or sum(r.nest.work for r in together) < self.machine.shared_work
 
     def _fused(self, run: Sequence[Rows]) -> list[Statement]:
-        """The calls; in one loop those from the first to the last that loop within a row."""
+        """Return the calls, those from the first to the last with loops within a row fused in one loop."""
         whole = [n for n, rows in enumerate(run) if rows.nest.has_loops]
         if len(whole) < 2:
             return [rows.invoke for rows in run]
@@ -182,7 +182,7 @@ class _Fusion:
 
 
 def _fused_function(name: str, nests: Sequence[Nest], shared: Sequence[tuple[int, ...]]) -> Function:
-    """One function for all nests, whose parameters are those of the new one that `shared` says."""
+    """Return one function for all nests. shared: the new parameter for each of theirs."""
     pairs = [(n, own) for nest, ns in zip(nests, shared, strict=True) for n, own in zip(ns, _given(nest), strict=True)]
     written = {n for n, own in pairs if isinstance(own, Buffer) and own.written}
     parameters: dict[int, Buffer | Register] = {}
@@ -207,7 +207,7 @@ def _given(nest: Nest) -> Sequence[Buffer | Register]:
 
 
 def loop_over_rows(function: Function) -> For | None:
-    """The loop that is all of a function, if it counts from 0 and carries nothing."""
+    """Return the loop that is all of a function, if it counts from 0 without carries, else None."""
     if len(function.body.statements) != 1 or not isinstance(function.body.statements[0], For):
         return None
     loop = function.body.statements[0]
@@ -216,7 +216,7 @@ def loop_over_rows(function: Function) -> For | None:
 
 
 def _nest(function: Function, machine: Machine) -> Nest | None:
-    """The function as a nest over rows; None for any other."""
+    """Return the function as a nest over rows, or None for other functions."""
     loop = loop_over_rows(function)
     if loop is None or loop.kind is not LoopKind.PARALLEL:
         return None
@@ -240,7 +240,7 @@ def _place(view: View) -> Place:
 
 
 def _steps(loop: For, inner: Sequence[Statement]) -> dict[Buffer, int | None]:
-    """How far one row is from the next in each buffer."""
+    """Return the distance from one row to the next in each buffer."""
     extents = {s.index: s for s in inner if isinstance(s, For)}
     found: dict[Buffer, set[int | None]] = {}
     for s in inner:
@@ -250,7 +250,7 @@ def _steps(loop: For, inner: Sequence[Statement]) -> dict[Buffer, int | None]:
 
 
 def _uses(nest: Nest, s: Invoke) -> dict[Place, Use]:
-    """What the call does with its memory."""
+    """Return the uses of memory by a call."""
     uses: dict[Place, Use] = {}
     for parameter, argument in zip(nest.function.parameters, s.arguments, strict=True):
         if not isinstance(argument, View):
@@ -264,7 +264,7 @@ def _uses(nest: Nest, s: Invoke) -> dict[Place, Use]:
 
 
 def row_step(address: Address, row: Register, extents: Mapping[Register, For]) -> int | None:
-    """How far one row is from the next, where an address stays within its row."""
+    """Return the distance from one row to the next where an address stays within its row, else None."""
     step, low, high = 0, address.constant, address.constant
     for register, coefficient in address.terms:
         if register is row:
@@ -298,6 +298,6 @@ def _in_each_others_way(earlier: Rows, later: Rows) -> bool:
 
 
 def _row_bytes(run: Sequence[Rows]) -> int:
-    """What a row has in memory, all arrays together."""
+    """Return the bytes of a row in all arrays."""
     found = {place: use for rows in run for place, use in rows.uses.items() if use.step}
     return sum((use.step or 0) * use.view.buffer.dtype.itemsize for use in found.values())

@@ -19,7 +19,7 @@ SQRT_PI_HALF: Final = math.sqrt(math.pi) / 2
 
 
 def erf(x: Value) -> Value:
-    """The error function."""
+    """Return the error function."""
     f = x.format
     size = abs(x).at_most(f.of(4.0, 5.93))  # 1 from there on
     entry = piecewise.evenly(size, f.of(3.87, 2.6125))
@@ -48,7 +48,7 @@ def erfc(x: Value) -> Value:
 
 
 def erf_inv(x: Value) -> Value:
-    """The inverse of erf; infinite at -1 and 1, NaN beyond.
+    """Return the inverse of erf; infinite at -1 and 1, NaN beyond.
 
     x (sqrt(pi) / 2 + w R(w)) with w = -log(1 - x^2) up to 6.25, in f32 up to 4 (after Giles 2011, in GPU Computing
     Gems, chapter 10); the rest stands in a branch.

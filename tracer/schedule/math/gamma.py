@@ -14,7 +14,7 @@ from tracer.schedule.math.logarithms import log
 
 
 def in_double(function: Callable[[Value], Value]) -> Callable[[Value], Value]:
-    """The function evaluated in f64 for either format: these are too rare to have polynomials for f32."""
+    """Return the function evaluated in f64 for either format: these are too rare to have polynomials for f32."""
 
     @wraps(function)
     def evaluated(x: Value) -> Value:
@@ -61,7 +61,7 @@ def lgamma(x: Value) -> Value:
 
 @in_double
 def digamma(x: Value) -> Value:
-    """The logarithmic derivative of gamma; NaN at 0, negative integers and -inf.
+    """Return the logarithmic derivative of gamma; NaN at 0, negative integers and -inf.
 
     Between 1/2 and 2 (x - root)(17/16 + R(x)), from 2 on log(x) - 1/(2x) - S(1/x) with the logarithm in two parts,
     between 0 and 1/2 from x + 1, and for x < 0 the reflection digamma(1 - x) - pi cot(pi x), whose terms cancel near

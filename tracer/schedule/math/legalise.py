@@ -84,7 +84,7 @@ def expand_math(module: Module) -> Module:
 
 
 def _expand_block(block: Block) -> Block:
-    """The block with its math expanded. Blocks nest as loops do, so only their depth is recursed over."""
+    """Return the block with its math expanded. Blocks nest as loops do, so only their depth is recursed over."""
     code = Code()
     changed = False
     for statement in block.statements:

@@ -29,12 +29,12 @@ def log_of_one_plus(e: Value, f: Value, f_lost: Value | None = None) -> Value:
 
 
 def log(x: Value) -> Value:
-    """The natural logarithm."""
+    """Return the natural logarithm."""
     return log_of_one_plus(x.exponent, x.significand - 1.0)
 
 
 def log2(x: Value) -> Value:
-    """The logarithm to base 2, (e + f) + (log2(m) - f); exact at powers of two."""
+    """Return the logarithm to base 2, (e + f) + (log2(m) - f); exact at powers of two."""
     layout = x.format
     f = x.significand - 1.0
     q = polynomial(f, layout.of(c.LOG2_F32, c.LOG2_F64))

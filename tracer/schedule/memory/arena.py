@@ -28,5 +28,5 @@ class Arena:
 
 
 def aligned(size: int) -> int:
-    """The room that so many bytes take."""
+    """Return a size rounded up to the alignment."""
     return max(ALIGNMENT, -(-size // ALIGNMENT) * ALIGNMENT)

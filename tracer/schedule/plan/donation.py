@@ -1,8 +1,8 @@
-"""Donated operands: the results that are computed in an operand's memory, which its owner has given up.
+"""Donated operands: results that are computed in the memory of an operand that the caller has given up.
 
-An operand's memory can serve one result of the same storage: the operand itself; what a chain of updates makes of it,
-loops included; or what is computed from it element by element when nobody reads it any more. Other results have memory
-of their own, as always.
+An operand's memory can serve one result of equal storage: the operand itself, the result of a chain of updates of it,
+loops included, or an elementwise function of it after its last other read. All other results have memory of their
+own.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Chooser:
         self.versions = Versions(program, self.plan)
 
     def candidates(self, result: Var, operands: Collection[int]) -> Iterator[Donor]:
-        """The operands whose memory a result can have, best ones first."""
+        """Yield the operands whose memory a result can have, best ones first."""
         inputs, definitions = self.program.inputs, self.versions.definitions
         if not result.type.shape or not size(result.type):
             return

@@ -1,8 +1,9 @@
-"""What becomes a loop nest: which values are stored, which are computed where they are read, and which share a loop.
+"""Fusion: which values are materialised, which are computed where they are read, and which share a loop.
 
-A plan is a list of steps, see `plans`. Values that are neither roots nor outputs of other steps are inline: pulled by
-their readers. A value is stored if something needs it in memory, if it is costly and would be computed again (by
-several nests, or under a broadcast). Joins are read in parts, see `boxes`, where nests alone read them and can be cut.
+A plan is a list of steps, see `steps`. Values that are neither roots nor outputs of other steps are inline: pulled by
+their readers. A value is materialised if a schedule needs it in memory, or if it is expensive and would be computed
+again, by several nests or under a broadcast. Joins are read in boxes (see `index_set_splitting`) where only nests that
+can be cut read them.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ class _Planner:
         self._survey()
 
     def _functions(self) -> set[Var]:
-        """The results of functions of scalars."""
+        """Return the results of functions of scalars."""
         singles = [e for e in self.program.equations if _is_single(e)]
         return {e.outputs[0] for e in singles if isinstance(e.primitive.lower, Pointwise) and operations_of(e) >= 45}
 
@@ -115,7 +116,7 @@ class _Planner:
         return is_map(equation) or not self.parted.isdisjoint(equation.outputs)
 
     def _cost_of_reading(self, operand: Var, equation: Equation) -> int:
-        """What an operand adds to an element's cost: nothing where it is costly and so stored, spread or joined."""
+        """Return what an operand adds to an element's cost: 0 where it is expensive and so stored, broadcast or joined."""
         cost = self.cost.get(operand, 0)
         stored = _expands(equation, operand) or not self.parted.isdisjoint(equation.outputs)
         return 0 if cost > CHEAP and stored else cost
@@ -125,8 +126,10 @@ class _Planner:
         return self.schedules.of(equation).operands_in_memory(equation, Values(self.definition, self.cost))
 
     def _worth_storing_for(self, join: Equation) -> list[Var]:
-        """The operands of a join that are dear, unless each element is computed once: as they are, or the arrays that
-        most of their elements are taken from."""
+        """Return the expensive operands of a join whose elements would be computed again.
+
+        An operand that is mostly another array's elements stands for that array.
+        """
         dear = {self._mapped_from(a) for a in join.inputs if isinstance(a, Var) and self.cost.get(a, 0) > CHEAP}
         once = join.outputs[0] in self.pulled_once
         return [array for array in dear if not (once and self._is_read_only_by(join, array))]
@@ -141,7 +144,7 @@ class _Planner:
         )
 
     def _mapped_from(self, variable: Var) -> Var:
-        """The array that a value's elements are taken from, if it is little more."""
+        """Return the array that a value's elements are taken from, if that is at most twice as large."""
         array = variable
         while (made := self.definition.get(array)) is not None and isinstance(made.primitive.lower, IndexMap):
             operand = made.inputs[0]
@@ -228,7 +231,7 @@ class _Planner:
         return len(axes) <= 1 and len(levels) == 1 and domains == {variable.type.shape}
 
     def _level(self, equation: Equation) -> int:
-        """How many barriers lie before the equation's loop."""
+        """Return the number of barriers before the equation's loop."""
         return max((self.barriers.get(a, 0) for a in equation.inputs if isinstance(a, Var)), default=0)
 
     # which roots share a nest
@@ -293,7 +296,9 @@ class _Planner:
         return isinstance(operand, Var) and operand not in self.inline and bool(operand.type.shape)
 
     def _pulled(self, equation: Equation) -> dict[Var, bool]:
-        """The values that are not inline which the equation reads, directly or through inline ones; at its index?"""
+        """Return the materialised values that an equation reads, also through inline ones, and whether at its own
+        index.
+        """
         found: dict[Var, bool] = {}
         seen: dict[Var, bool] = {}
         identity = not isinstance(equation.primitive.lower, _MOVING)
@@ -327,7 +332,7 @@ class _Planner:
         return True
 
     def _together(self, nest: Nest, equation: Equation) -> int:
-        """The operations of a nest with one more root; those that roots share count once, where it matters."""
+        """Return the operations of a nest with one more root. Near the limit, operations that roots share count once."""
         most = nest.operations + self.operations.get(equation.outputs[0], 1)
         if most <= MOST_OPERATIONS or not nest.roots:
             return most

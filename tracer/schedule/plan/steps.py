@@ -1,10 +1,10 @@
-"""What a block is planned to be: a list of steps in order of execution.
+"""Steps of a block's plan, in order of execution.
 
 Nest     one loop over a domain, with roots: arrays stored in it and reductions over some of its axes
 Single   one equation without axes, computed in registers; in long programs a function is a nest of its own, since
          equal nests are written once
 Rename   an array in memory under another shape: nothing is written
-Other    everything with a schedule of its own: control flow, library calls, scatters, scans
+Other    an equation with a schedule of its own: control flow, library calls, scatters, cumulative operations
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class BlockPlan:
         return pointwise and self.last_read.get(old, -1) <= at and self.last_shifted_read.get(old, -1) < at
 
     def _maker(self, variable: Var) -> Equation | None:
-        """The equation of the step that makes a value."""
+        """Return the equation that computes a value."""
         match self.steps[self.place[variable]]:
             case Nest(roots=roots):
                 return next(e for e in roots if variable in e.outputs)

@@ -36,7 +36,7 @@ class Versions:
         return found
 
     def of(self, atom: Var) -> list[Var]:
-        """The value, what it is an updated version of, and so on: values that nobody reads once they are updated."""
+        """Return the value, the value that it updates, and so on, while each is last read by its update."""
         chain, definitions = [atom], self.definitions
         while (equation := definitions.get(chain[-1])) is not None:
             before = updated(equation, chain[-1], definitions)
@@ -77,7 +77,7 @@ class Versions:
 
 
 def updated(equation: Equation, result: Var, definitions: Mapping[Var, Equation]) -> Atom | None:
-    """The array that a scatter, an update or a loop changes into a result; None where it may have to be kept."""
+    """Return the array that a scatter, update or loop changes into a result, or None where it may have to be kept."""
     params, position = equation.params, equation.outputs.index(result)
     match equation.primitive.lower:
         case Scatter():
@@ -92,7 +92,7 @@ def updated(equation: Equation, result: Var, definitions: Mapping[Var, Equation]
 
 
 def kept_operand(equation: Equation, position: int, schedules: Schedules) -> int | None:
-    """Which operand of a cond every branch returns in a place of the results, as it is or updated; None for none."""
+    """Return the operand of a cond that every branch returns as the result at `position`, updated or not, else None."""
     found: set[int | None] = set()
     for branch in equation.params["branches"]:
         atom: Atom | None = branch.outputs[position]

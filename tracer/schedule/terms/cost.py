@@ -141,7 +141,7 @@ def nested_cost(equation: Equation, nested: Nested) -> Cost:
 
 
 def first_cost(equation: Equation, nested: Nested) -> Cost:
-    """Return the cost of the called program. Others are its rules of differentiation."""
+    """Return the cost of the called program, without its rules of differentiation."""
     return nested[0] if nested else NOTHING
 
 

@@ -1,7 +1,7 @@
-"""How long a function of loop IR runs, estimated: what decides whether threads share it, and in what parts.
+"""Estimated time of a function of loop IR, which decides whether threads share it, and in which parts.
 
-The unit is about a nanosecond of one core with 512-bit vectors. A statement of a vector loop costs as much as its
-widest value has 64-byte vectors; memory that steps smoothly costs its bytes, other memory an access a lane.
+The unit is about a nanosecond of one core with 512-bit vectors. A statement of a vector loop costs its widest value in
+vectors. Contiguous memory costs its bytes, other memory one access a lane.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ _WRITTEN_OUT: Final = 45  # statements of a mathematical function
 
 
 def work(statements: Sequence[Statement], machine: Machine) -> float:
-    """The estimate for statements outside any vector loop."""
+    """Return the estimate for statements outside any vector loop."""
     return _Estimate(dict(limits_of(statements)), machine).block(statements, 1, None)
 
 
 def statements_written_out(statements: Iterable[Statement]) -> int:
-    """How many statements there are once functions are written out: what registers and compile time depend on."""
+    """Return the number of statements once functions are written out, which registers and compile time depend on."""
     return sum(_WRITTEN_OUT if isinstance(s, Compute) and s.op in MATH_FUNCTIONS else 1 for s in statements)
 
 
 def trips(loop: For) -> int:
-    """How often a loop runs; a guess where nobody knows."""
+    """Return the trip count of a loop, a guess where it is unknown."""
     if isinstance(loop.start, Constant) and isinstance(loop.stop, Constant):
         return len(range(int(loop.start.value), int(loop.stop.value), loop.step))
     return _UNKNOWN_TRIPS
@@ -68,7 +68,7 @@ def limits_of(statements: Iterable[Statement]) -> Iterator[tuple[Register, int]]
 
 
 class _Estimate:
-    """What statements take, given in how many lanes they run, by the index of which loop."""
+    """Estimator of statements, given the number of their lanes and the index of the vector loop."""
 
     def __init__(self, limits: Mapping[Register, int], machine: Machine) -> None:
         self._limits = limits

@@ -1,4 +1,4 @@
-"""What an element of an equation costs to compute: what decides whether values are stored or computed again."""
+"""Estimated operations of one element of an equation, which decide whether its value is stored or computed again."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _MOST_IN_TURN = 8
 
 
 def write_concatenate(writer: BlockWriter, equation: Equation) -> None:
-    """One loop an operand, storing it from its offset on; one for all where they lie element by element in turn."""
+    """Write a loop for each operand that stores it from its offset on, or one loop where their elements alternate."""
     (variable,), axis = equation.outputs, equation.params["dimension"]
     target, offset = writer.target_of(variable), 0
     if _alternate(equation):
@@ -85,7 +85,7 @@ Box = tuple[tuple[int, int], ...]
 
 
 def around(inner: Sequence[tuple[int, int]], shape: Sequence[int]) -> list[Box]:
-    """The boxes of the shape without the inner one: two an axis, within the inner one along the axes before."""
+    """Return the boxes of the shape around the inner one: two for each axis, within the inner one along earlier axes."""
     boxes: list[Box] = []
     for axis, (start, stop) in enumerate(inner):
         for span in ((0, start), (stop, shape[axis])):

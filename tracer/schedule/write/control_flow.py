@@ -1,8 +1,8 @@
 """Control flow in loop IR: `while_loop` and `scan` are native loops, `cond` a native branch.
 
-Carries and results without axes are registers. Arrays that are carried have a buffer of their own, which the body
-overwrites: in place where its plan allows, else by a copy at the end of the round. In a `scan` whose body makes a new
-array of the old one, two buffers take turns, and a round of the native loop is two steps.
+Carries and results without axes are registers. Carried arrays have a buffer of their own, which the body overwrites: in
+place where its plan allows, else by a copy at the end of the iteration. In a `scan` whose body makes a new array of the
+old one, two buffers alternate, and an iteration of the native loop is two steps.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Carries:
                 self.entry += [Carry(Register(x.dtype, "c"), x) for x in writer.element_of(atom)]
 
     def _buffer(self, atom: Atom, result: Var) -> Memory:
-        """The carry's memory, holding the entry value: the entry value's own where that dies here."""
+        """Return the carry's memory, holding the initial value: that value's own memory at its last use."""
         writer = self.writer
         source = writer.memory_of(atom)
         if isinstance(atom, Var) and writer.may_take_over(self.equation, atom, result):
@@ -70,7 +70,7 @@ class Carries:
         return memory
 
     def sources(self, registers: Sequence[Operand]) -> list[Source]:
-        """The carries as the body, or what follows the loop, reads them."""
+        """Return the carries as the body, or code after the loop, reads them."""
         given = iter(registers)
         result: list[Source] = []
         for type, buffer in zip(self.types, self.buffers, strict=True):
@@ -189,7 +189,7 @@ def _unread(target: Memory, moves: Sequence[tuple[Memory, Memory]]) -> bool:
 
 
 def _registers(writer: BlockWriter, source: Source) -> Element:
-    """The element of a value without axes, loaded where it is in memory."""
+    """Return the element of a value without axes, loaded where it is in memory."""
     match source:
         case Scalars(element):
             return element
@@ -216,7 +216,7 @@ def _wrote_in_lanes(writer: BlockWriter, equation: Equation, write: Callable[[Bl
 
 
 def write_while(writer: BlockWriter, equation: Equation) -> None:
-    """A while_loop."""
+    """Write a while_loop."""
     if _wrote_in_lanes(writer, equation, write_while):
         return
     params, inputs = equation.params, equation.inputs
@@ -239,7 +239,7 @@ def write_while(writer: BlockWriter, equation: Equation) -> None:
 
 
 def write_scan(writer: BlockWriter, equation: Equation) -> None:
-    """A scan: a counted loop over slices."""
+    """Write a scan: a counted loop over slices."""
     if _wrote_in_lanes(writer, equation, write_scan):
         return
     params, inputs, b = equation.params, equation.inputs, writer.builder
@@ -250,7 +250,7 @@ def write_scan(writer: BlockWriter, equation: Equation) -> None:
     ys = [writer.target_of(v) for v in equation.outputs[count:]]
 
     def step(registers: Sequence[Operand], number: Address) -> Sequence[Operand]:
-        """One step of the scan, from and to the carries in registers."""
+        """Write one step of the scan and return its carries in registers."""
         at = shifted(scaled(number, -1), length - 1) if params["reverse"] else number
         targets = [None] * count + [_slice(y, at) for y in ys]
         owned = [False] * consts + [n not in carries.framed for n in range(count)] + [False] * len(xs)
@@ -276,7 +276,7 @@ def write_scan(writer: BlockWriter, equation: Equation) -> None:
 
 
 def write_for(writer: BlockWriter, equation: Equation) -> None:
-    """A counted loop whose count is known at run time."""
+    """Write a counted loop whose count is known at run time."""
     params, inputs, b = equation.params, equation.inputs, writer.builder
     consts = params["consts"]
     count = writer.element_of(inputs[0])[0]
@@ -296,13 +296,13 @@ def write_for(writer: BlockWriter, equation: Equation) -> None:
 
 
 def _slice(stacked: Memory, step: Address) -> Memory:
-    """One step of a stacked array."""
+    """Return one step of a stacked array."""
     type = with_shape(stacked.type, stacked.type.shape[1:])
     return Memory(stacked.buffer, plus(stacked.start, scaled(step, scalar_count(type))), type)
 
 
 def write_cond(writer: BlockWriter, equation: Equation) -> None:
-    """A cond: a chain of branches, the last one for every index that is left."""
+    """Write a cond: a chain of branches, the last one for every other index."""
     index, operands = equation.inputs[0], equation.inputs[1:]
     sources = _sources(writer, operands)
     chosen = writer.element_of(index)[0]
@@ -337,7 +337,9 @@ class _Places(NamedTuple):
 
 
 def _taken_over(writer: BlockWriter, equation: Equation) -> dict[Var, Var]:
-    """The results that every branch makes of one array, which dies here, by changing it or letting it be; and that."""
+    """Return the results that every branch makes by updating one array at its last use, or returning it, with that
+    array.
+    """
     taken: dict[Var, Var] = {}
     for position, variable in enumerate(equation.outputs):
         number = kept_operand(equation, position, writer.module.schedules) if variable.type.shape else None

@@ -26,11 +26,11 @@ class FunctionWriter:
         self.extents: dict[Register, int] = {}
 
     def memory(self, outer: Memory, *, written: bool = False) -> Memory:
-        """An outer array, as the function sees it."""
+        """Return an outer array, as the function sees it."""
         return self.parameters.memory(outer, written=written)
 
     def source_of(self, variable: Var) -> Source:
-        """A value of the enclosing block, as the function sees it."""
+        """Return a value of the enclosing block, as the function sees it."""
         source = self.writer.source_of(variable)
         match source:
             case Memory():
@@ -67,7 +67,7 @@ class FunctionWriter:
         self.store_at(target, flatten(index, target.type.shape), element, mask)
 
     def store_at(self, target: Memory, position: Affine, element: Element, mask: Operand | None = None) -> None:
-        """The element at a row-major position of the target = element, where the mask holds."""
+        """Store an element at a row-major position of the target, where the mask holds."""
         place = plus(target.start, scaled(position, len(element)))
         for part, value in enumerate(element):
             self.builder.store(target.buffer, Address(place.constant + part, place.terms), value, mask=mask)

@@ -1,11 +1,12 @@
-"""Equal nests are planned often and written once: what a nest computes is a key, what it reads and stores its leaves.
+"""Reuse of equal nests: a function is written once for each key, which is all that a nest computes.
 
-A key is a nest's equations with variables numbered in order of discovery. Two nests with equal keys have the same
-function, called with their own leaves. Nests that may fault have no key, since each fault names its own place.
+A key is a nest's equations with variables numbered in order of discovery. Leaves are the arrays and scalars that it
+reads and stores. Nests with equal keys share a function, called with their own leaves. Nests that may fault have no
+key, since each fault names its own line.
 
-Nests that differ in numbers alone, as the steps of an unrolled loop do that know their time, are one function, too,
-once there are several of them: it takes the numbers as arguments. Only numbers that arithmetic and comparisons read
-are such, since other operations are written in another way for numbers that are known.
+Nests that differ in constants alone, such as the steps of an unrolled loop over time, share a function once there are
+several of them: it takes the constants as arguments. Only constants of arithmetic and comparisons qualify, since other
+operations are written differently for concrete operands.
 """
 
 from __future__ import annotations
@@ -48,12 +49,12 @@ class Written:
     order: tuple[int, ...]
 
     def arguments(self, nest: NestKey) -> list[Argument]:
-        """What to call the function with for an equal nest."""
+        """Return the arguments for an equal nest."""
         return [nest.leaves[number] for number in self.order]
 
 
 def written(name: str, nest: NestKey, invocation: Invocation) -> Written:
-    """What there is to know of a nest's function for those that equal it."""
+    """Function of a nest, with the facts that a call for an equal nest needs."""
     numbers = {_place(leaf): number for number, leaf in enumerate(nest.leaves)}
     return Written(name, tuple(numbers[_place(argument)] for argument in invocation.arguments))
 
@@ -68,13 +69,13 @@ class Lifted:
     source_of: Callable[[Var], Source]
 
     def arguments(self, function: Written) -> list[Argument]:
-        """What to call the function with: this nest's numbers."""
+        """Return the arguments for this nest: its constants."""
         given = function.arguments(self.key)
         return [self.numbers.get(a, a) if isinstance(a, Register) else a for a in given]
 
 
 def lifted_nest(nest: Nest, source_of: Callable[[Var], Source], target_of: Callable[[Var], Memory]) -> Lifted | None:
-    """The nest with its numbers as arguments; None where it has none, or many, or may fault."""
+    """Return the nest with its constants as arguments, or None where it has none, or too many, or may fault."""
     encoder = _Lifting(nest, source_of)
     key = encoder.encode(target_of)
     if key is None or not 0 < len(encoder.constants) <= _MOST_NUMBERS:
@@ -92,7 +93,7 @@ def lifted_nest(nest: Nest, source_of: Callable[[Var], Source], target_of: Calla
 
 
 def nest_key(nest: Nest, source_of: Callable[[Var], Source], target_of: Callable[[Var], Memory]) -> NestKey | None:
-    """The nest's key; None if it may fault."""
+    """Return the nest's key, or None if it may fault."""
     return _Encoder(nest, source_of).encode(target_of)
 
 
@@ -157,7 +158,7 @@ class _Encoder:
         return (self._leaf(operand), operand.dtype)
 
     def _leaf(self, argument: Argument) -> int:
-        """The argument's number among the leaves; one that comes again keeps the number that it had."""
+        """Return the argument's index among the leaves, the same for a repeated argument."""
         number = self.places.setdefault(_place(argument), len(self.leaves))
         if number == len(self.leaves):
             self.leaves.append(argument)

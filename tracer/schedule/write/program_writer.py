@@ -1,7 +1,7 @@
-"""A program as loop IR statements: its steps in order, its values in registers, in the arena, or where they must go.
+"""A program as loop IR statements: its steps in order, its values in registers, in the arena, or in their targets.
 
-Values without axes live in registers of the enclosing function; arrays live in memory, and every loop over arrays is
-a function of its own that the enclosing one invokes, so that equal nests are written once.
+Values without axes live in registers of the enclosing function. Arrays live in memory. Every loop over arrays is a
+function of its own that the enclosing one invokes, so that equal nests are written once.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class ModuleState:
         return f"nest{len(self.functions)}"
 
     def share(self, function: Function) -> str:
-        """The name of an equal function written before, or of this one from now on."""
+        """Return the name of an equal function written before, or of this one from now on."""
         key = function_key(function)
         if key not in self._names:
             self._names[key] = function.name
@@ -119,7 +119,7 @@ class BlockWriter:
     # sources
 
     def source_of(self, variable: Var) -> Source:
-        """Where a value is now."""
+        """Return where a value is now."""
         if variable in self.plan.inline:
             return Inline(self.plan.inline[variable])
         return self.sources[variable]
@@ -138,7 +138,7 @@ class BlockWriter:
         return self.module.arena.allocate(type)
 
     def memory_of(self, atom: Atom) -> Memory:
-        """The value in memory: stored to the arena first where it is in registers. Arrays must be there already."""
+        """Return the memory of a value, stored to the arena first if it is in registers. Arrays must be in memory."""
         source = Scalars(literal_element(atom)) if isinstance(atom, Literal) else self.source_of(atom)
         match source:
             case Memory():
@@ -151,7 +151,7 @@ class BlockWriter:
                 raise InternalError(f"{atom} is wanted in memory, where it is not: {source}")
 
     def element_of(self, atom: Atom) -> Element:
-        """The one element of a value without axes, in registers."""
+        """Return the one element of a value without axes, in registers."""
         return Puller(self.builder, self.source_of, {}, self.module.sites).element(atom, ())
 
     def store(self, memory: Memory, element: Element) -> None:
@@ -160,7 +160,7 @@ class BlockWriter:
             self.builder.store(memory.buffer, Address(memory.start.constant + part, memory.start.terms), value)
 
     def reads(self, atoms: Sequence[Atom]) -> set[Var]:
-        """The values that are read for the atoms' elements: themselves, or what inline ones are computed from."""
+        """Return the values that are read for the atoms' elements: themselves, or operands of inline ones."""
         found: set[Var] = set()
         waiting, seen = [a for a in atoms if isinstance(a, Var)], set[Var]()
         while waiting:
@@ -254,7 +254,7 @@ class BlockWriter:
             self.builder.leave()
 
     def _aim(self, equation: Equation) -> None:
-        """What goes to a target under another shape is stored there at once."""
+        """Let an array that reaches a target under another shape be stored there at once."""
         (old,), (new,) = equation.inputs, equation.outputs
         target = self.targets.get(new)
         if target is not None and isinstance(old, Var) and old not in self.program.inputs:
@@ -290,7 +290,7 @@ class BlockWriter:
 
 
 def entry_buffer(name: str, type: Type, space: Space) -> Memory:
-    """The memory of an operand or result of the program."""
+    """Return the memory of an operand or result of the program."""
     dtype, _ = components(type)
     buffer = Buffer(name, dtype, scalar_count(type), space, written=space in (Space.OUTPUT, Space.DONATED))
     return Memory(buffer, Address(), type)

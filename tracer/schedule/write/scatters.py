@@ -1,6 +1,6 @@
-"""Scatters: a copy of the operand (or the operand itself, where it dies), and a loop over the updates in order.
+"""Scatters: a copy of the operand, or the operand itself at its last use, and a loop over the updates in order.
 
-Axes along which updates cannot meet are parallel loops: those of windows, and those that the operand is batched over.
+Axes along which updates cannot overlap are parallel loops: axes of windows and batch axes of the operand.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ON_BOOL = {
 
 
 def memory_with_values(writer: BlockWriter, equation: Equation, operand: Atom, variable: Var) -> Memory:
-    """The result's memory, holding the operand's values: the operand's own where it dies here, else a copy."""
+    """Return the result's memory, holding the operand's values: the operand's own at its last use, else a copy."""
     source = writer.memory_of(operand)
     if isinstance(operand, Var) and writer.may_take_over(equation, operand, variable):
         writer.sources[variable] = source
@@ -49,7 +49,7 @@ def memory_with_values(writer: BlockWriter, equation: Equation, operand: Atom, v
 
 
 def write_scatter(writer: BlockWriter, equation: Equation) -> None:
-    """One of the scatters; its updates apply in row-major order."""
+    """Write a scatter. Updates apply in row-major order."""
     lower, updates = equation.primitive.lower, equation.inputs[2]
     assert isinstance(lower, Scatter)
     target = memory_with_values(writer, equation, equation.inputs[0], equation.outputs[0])
@@ -72,7 +72,7 @@ def write_scatter(writer: BlockWriter, equation: Equation) -> None:
 
 
 def _loops(equation: Equation) -> dict[int, LoopKind]:
-    """The updates' axes, outermost loop first; PARALLEL where updates at different places never reach one element.
+    """Return the updates' axes, outermost loop first: PARALLEL where updates never reach one element twice.
 
     Windows that move along their own axis may overlap: each is written whole before the next.
     """
@@ -147,7 +147,7 @@ def write_update_slice(writer: BlockWriter, equation: Equation) -> None:
 
 
 def _with_surroundings(writer: BlockWriter, equation: Equation, operand: Var) -> Memory:
-    """The result's memory, apart from the operand's, holding what the operand has around the update."""
+    """Return memory for the result, other than the operand's, holding the operand's elements around the update."""
     target, source = writer.target_of(equation.outputs[0]), writer.memory_of(operand)
     if equation.outputs[0] in writer.framed:
         return target

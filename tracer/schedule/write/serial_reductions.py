@@ -36,7 +36,7 @@ def join(b: Builder, op: ScalarOp, x: Element, y: Element) -> Element:
 
 
 def start_of(op: ScalarOp, element_dtype: dtypes.DType, parts: int) -> list[Operand]:
-    """What an accumulation starts from."""
+    """Return the initial value of an accumulation."""
     on_bool = {
         ScalarOp.ADD: ScalarOp.OR,
         ScalarOp.MUL: ScalarOp.AND,
@@ -53,7 +53,7 @@ def start_of(op: ScalarOp, element_dtype: dtypes.DType, parts: int) -> list[Oper
 
 
 def write_cumulative(writer: BlockWriter, equation: Equation, op: ScalarOp) -> None:
-    """Every partial result along one axis; the others are independent."""
+    """Write every partial result along one axis. Other axes are independent."""
     (variable,), (operand,) = equation.outputs, equation.inputs
     axis, reverse = equation.params["axis"], equation.params.get("reverse", False)
     shape = variable.type.shape

@@ -1,6 +1,6 @@
 """Stacks in loop IR: each `stack_empty` is one growable stack of the call, which the operations on it change in place.
 
-What pushes to a stack, or adds to it, takes its place; a stack that others still read is copied first.
+An operation that pushes or adds takes its operand's stack over. A stack with other readers is copied first.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def item_type(atom: Atom) -> ArrayType | KeyType:
 
 
 def write_stack(writer: BlockWriter, equation: Equation) -> None:
-    """One of the operations on stacks."""
+    """Write one of the operations on stacks."""
     lower, b = equation.primitive.lower, writer.builder
     assert isinstance(lower, Structured)
     name = lower.kind
@@ -68,7 +68,7 @@ def write_stack(writer: BlockWriter, equation: Equation) -> None:
 
 
 def _spread(writer: BlockWriter, number: int, kind: Type, wide: Type, axis: int) -> StackSource:
-    """A new stack, of the items broadcast along a new axis."""
+    """Return a new stack, of the items broadcast along a new axis."""
     b, spread = writer.builder, new_stack(writer)
     narrow, wider = writer.allocate(kind), writer.allocate(wide)
     with b.for_("item", 0, b.length(number, max(1, byte_size(kind)))) as loop:

@@ -32,7 +32,7 @@ def combine(b: Builder, op: ScalarOp, x: Element, y: Element) -> Element:
 
 
 def complex_pointwise(b: Builder, equation: Equation, elements: Sequence[Element]) -> Element:
-    """The element of an equation with complex operands or results."""
+    """Return the element of an equation with complex operands or results."""
     result = equation.outputs[0].type
     assert isinstance(result, ArrayType)
     match equation.primitive.lower:
@@ -107,7 +107,7 @@ def magnitude(z: Pair) -> Value:
 
 
 def _extreme(order: Callable[[Value, Value], Value]) -> Callable[[Pair, Pair], Pair]:
-    """The first operand where it comes first by `order`, real parts before imaginary ones, or has a NaN part."""
+    """Return the first operand where it comes first by `order`, real parts before imaginary ones, or has a NaN part."""
 
     def function(z: Pair, w: Pair) -> Pair:
         (x, y), (u, v) = z, w

@@ -1,8 +1,8 @@
 """Functions of complex numbers by functions of their parts: roots, exponentials, logarithms, hyperbolic functions.
 
 Written on pairs of `Value`s, one formula for both widths. Nothing branches: where formulas differ by range, both are
-computed and one is selected. What would overflow or lose denormals on the way is scaled by powers of two. Special
-values follow C99, Annex G.6. sin, cos and tan are those of hyperbolic functions of iz, which swaps the parts.
+computed and one is selected. Operands that would overflow or lose denormals on the way are scaled by powers of two.
+Special values follow C99, Annex G.6. sin, cos and tan are hyperbolic functions of iz, which swaps the parts.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ INFINITY = math.inf
 
 
 def real_function(op: ScalarOp, *values: Value) -> Value:
-    """A scalar operation on floats."""
+    """Return a scalar operation on floats."""
     first = values[0]
     return first.code.apply(op, first.dtype, *(v.operand for v in values))
 
 
 def swapped(function: Callable[[Pair], Pair], z: Pair) -> Pair:
-    """The function of y + ix, its parts swapped: sin by sinh, asinh by asin, and so on."""
+    """Return the function of y + ix, its parts swapped: sin by sinh, asinh by asin, and so on."""
     real, imag = function((z[1], z[0]))
     return imag, real
 
@@ -39,7 +39,7 @@ def is_infinite(x: Value) -> Value:
 
 
 def larger(x: Value, y: Value) -> Value:
-    """The larger of |x| and |y|; NaN where either is."""
+    """Return the larger of |x| and |y|; NaN where either is."""
     return real_function(ScalarOp.MAX, abs(x), abs(y))
 
 
@@ -71,14 +71,14 @@ def root_of_parts(x: Value, y: Value) -> tuple[Value, Value, Value, Value]:
 
 
 def root(x: Value, y: Value) -> Pair:
-    """The parts of sqrt(x + i|y|), finite: neither is negative."""
+    """Return the parts of sqrt(x + i|y|), finite: neither is negative."""
     a, b, _, _ = root_of_parts(x, y)
     _, back = _scale_of(x, y)
     return a * back, b * back
 
 
 def sqrt(z: Pair) -> Pair:
-    """The root with a real part that is not negative; infinite where the imaginary part is, even beside NaN."""
+    """Return the root with a real part that is not negative; infinite where the imaginary part is, even beside NaN."""
     x, y = z
     a, b = root(x, y)
     tall = is_infinite(y)
@@ -99,14 +99,14 @@ def rsqrt(z: Pair) -> Pair:
 
 
 def _two_sum(a: Value, b: Value) -> tuple[Value, Value]:
-    """The rounded sum and its error: Knuth 1997, The Art of Computer Programming 2, 4.2.2."""
+    """Return the rounded sum and its error: Knuth 1997, The Art of Computer Programming 2, 4.2.2."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
 
 
 def _square(a: Value) -> tuple[Value, Value]:
-    """The rounded square and its error."""
+    """Return the rounded square and its error."""
     high = a * a
     return high, fma(a, a, -high)
 
@@ -132,7 +132,7 @@ def log(z: Pair) -> Pair:
 
 
 def log2(z: Pair) -> Pair:
-    """The logarithm's parts over log 2."""
+    """Return the logarithm's parts over log 2."""
     size, angle = log(z)
     return size * (1 / math.log(2)), angle * (1 / math.log(2))
 
@@ -159,7 +159,7 @@ def _turned(size: Value, again: Value, cosine: Value, sine: Value, y: Value) -> 
 
 
 def _at_infinity(x: Value, y: Value, pair: Pair, low: float) -> Pair:
-    """Where x is infinite and y is not finite: (inf, NaN) or (low, 0)."""
+    """Return where x is infinite and y is not finite: (inf, NaN) or (low, 0)."""
     lost = ~is_finite(y)
     above, below = lost & x.equals(INFINITY), lost & x.equals(-INFINITY)
     real, imag = pair

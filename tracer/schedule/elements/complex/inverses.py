@@ -23,8 +23,10 @@ def _finite_stand_in(x: Value, y: Value) -> tuple[Value, Value, Value]:
 
 
 def _roots(x: Value, y: Value) -> tuple[Pair, Pair, Value]:
-    """The parts of sqrt(1 - z) and sqrt(1 + z) in the upper half plane, z scaled down where 1 does not count beside it;
-    and what the logarithm of its size lacks by that."""
+    """Return the parts of sqrt(1 - z) and sqrt(1 + z) in the upper half plane, and a correction of the logarithm.
+
+    z is scaled down where 1 is negligible beside it. The correction is the logarithm of that scale.
+    """
     f = x.format
     large = larger(x, y) > 2.0 ** f.of(90, 890)
     down = f.of(50, 500)
@@ -34,7 +36,7 @@ def _roots(x: Value, y: Value) -> tuple[Pair, Pair, Value]:
 
 
 def _height(p: Pair, q: Pair, lacking: Value, far: Value, sign: Value) -> Value:
-    """The imaginary part of asin: asinh(Im(conj(sqrt(1 - z)) sqrt(1 + z)))."""
+    """Return the imaginary part of asin: asinh(Im(conj(sqrt(1 - z)) sqrt(1 + z)))."""
     size = real_function(ScalarOp.ASINH, p[0] * q[1] + p[1] * q[0]) + lacking
     return select(far, INFINITY, size).copysign(sign)
 
