@@ -36,7 +36,7 @@ ENTRY = "main"
 
 @dataclass(frozen=True, slots=True)
 class LoopPass:
-    """A rewrite of loop IR that keeps what it computes.
+    """A rewrite of loop IR that preserves its results.
 
     rewrite: a function of the module or, where `targeted`, of the module and the target.
     """
@@ -151,7 +151,7 @@ def loop_stages(
 
 
 def _number_sites(program: Program, sites: FaultSites) -> None:
-    """Give faulting equations their numbers in program order, nested programs where they stand."""
+    """Number the faulting equations in program order, nested programs in line."""
     for equation in program.equations:
         if Effect.FAULT not in equation.effects:
             continue

@@ -1,4 +1,4 @@
-"""How many bytes a call needs, known before anything runs: a formula in their rounds, for loops of unknown length."""
+"""Memory that a call needs, known before anything runs: for loops of unknown length, a formula in their trip counts."""
 
 from __future__ import annotations
 
@@ -26,14 +26,13 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes that a call needs. `peak` is all of them together, with no round of the loops in `growth`.
+    """Bytes that a call needs. `peak` is their sum, without any iteration of the loops in `growth`.
 
-    arguments: what the caller hands over and what the function captured; results, but for those in the memory of
-    donated arguments; arena: temporaries, at most at one time; constants: data that belongs to the program; limit:
-    what loops with `memory=` keep at most.
-    growth: loops of unknown length that keep values of every round. once: what LLVM takes to compile, and SciPy's BLAS
-    and LAPACK when they are loaded, where the program calls them: as measured, good to some MiB. copies: of the given
-    arrays of NumPy's that do not lie in C's order, made for each call.
+    arguments: the caller's arrays and those captured by the function. results: all but those in the memory of donated
+    arguments. arena: temporaries, at their peak. constants: data of the program. limit: kept at most by loops with
+    `memory=`. growth: loops of unknown length that keep values of every iteration. once: taken by LLVM to compile and by
+    SciPy's BLAS and LAPACK to load, where the program calls them, as measured to some MiB. copies: made in each call, of
+    NumPy arrays that are not in C order.
     """
 
     arguments: int

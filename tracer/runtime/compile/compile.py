@@ -70,8 +70,8 @@ class Compiled:
     def run(self, values: Sequence[Value]) -> list[Value]:
         """Call through ctypes: the outputs for one NumPy array an input, each as `storage_type` says.
 
-        The way for Pythons and NumPys whose C interface the compiled entry does not know. Donated values are copied.
-        Raises what the program's faults, callbacks and interrupts raise.
+        Used for versions of Python and NumPy whose C interface the compiled entry does not support. Donated values are
+        copied. Raises the errors of the program's faults, callbacks and interrupts.
         """
         storage = [storage_type(type) for type in self.scheduled.output_types]
         outputs, given = [np.empty(s.shape, s.dtype) for s in storage], list(values)

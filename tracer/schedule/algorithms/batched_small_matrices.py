@@ -67,7 +67,7 @@ class Cells:
             self.known[at.constant] = element
 
     def flush(self) -> None:
-        """Store what is held in registers."""
+        """Store the elements held in registers."""
         for position, element in (self.known or {}).items():
             self._store(Affine(position), element)
 
@@ -123,7 +123,7 @@ class Lanes:
         return tuple(loop.results)
 
     def exchange(self, array: Cells, row: Affine, other: Operand, rows: Affine, columns: Affine) -> None:
-        """Rows `row` and `other`, which is no less, change places; each lane has its own `other`."""
+        """Swap rows `row` and `other`, which is at least `row`. Each lane has its own `other`."""
         if not self.written_out:
             place = of_operand(other)
 
@@ -171,8 +171,7 @@ class Lanes:
     def divider(self, x: Element) -> Callable[[Element], Element]:
         """Division by x, as a product with its reciprocal.
 
-        Below the least normal number both sides grow first, by a power of two, so that no reciprocal overflows.
-        """
+        Subnormal divisors and their dividends are scaled by a power of two first, so that no reciprocal overflows."""
         dtype = x[0].dtype
         tiny, grown = (2.0**-124, 2.0**64) if dtype == dtypes.F32 else (2.0**-1018, 2.0**128)
         is_tiny = self.b.apply(ScalarOp.LT, self.size(x), constant(tiny, dtype))

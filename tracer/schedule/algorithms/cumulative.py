@@ -27,7 +27,7 @@ from tracer.schedule.write.program_writer import BlockWriter
 from tracer.schedule.write.serial_reductions import join, start_of
 
 _ROW_BYTES: Final = 64  # of the lanes along a row: belongs to the meaning of a result
-_MOST_LANES: Final = 16  # of a row: numbers of one byte would be shuffled six times
+_MOST_LANES: Final = 16  # of a row: 64 lanes of one byte would be shuffled six times
 _ROWS: Final = 4  # that a row of what came before takes in at once
 
 Place = tuple[Affine, Affine]
@@ -37,10 +37,9 @@ Sink = Callable[[Place, Element], None]
 
 
 class Cumulative:
-    """One cumulative operation: what it is, and its parts in loop IR.
+    """One cumulative operation and its parts in loop IR.
 
-    outer, length, inner: the array as rows of `length` rows of `inner`. wide: what is carried, `parts` numbers of it.
-    """
+    outer, length, inner: the array as rows of `length` rows of `inner`. wide: dtype of the carries, `parts` of them."""
 
     def __init__(self, writer: BlockWriter, equation: Equation, op: ScalarOp) -> None:
         self.writer, self.equation, self.op = writer, equation, op
@@ -154,7 +153,7 @@ class Cumulative:
         most: tuple[int, int],
         sink: Sink,
     ) -> Callable[[Affine], Element]:
-        """From `first` on, so many rows of so many columns; what loads the last one that came out in a column."""
+        """Write `count` rows of columns from `first` on. Return a function that loads the last result of a column."""
         b, (begin, left), (rows, width) = f.builder, first, counts
         before = [
             b.alloc(Buffer(f"before{n}", self.wide, most[1], Space.LOCAL, written=True)) for n in range(self.parts)

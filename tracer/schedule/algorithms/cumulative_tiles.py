@@ -28,7 +28,7 @@ from tracer.schedule.write.serial_reductions import join, write_cumulative
 
 _AT_ONCE: Final = 16  # tiles that stay in caches between their two times
 _LEAST_TILES: Final = 8
-_MOST_ROWS: Final = 64  # from so many on, threads share rows
+_MOST_ROWS: Final = 64  # threads share rows, not tiles, where there are more
 _MOST_INNER: Final = 2048  # bytes from which on they share columns
 
 

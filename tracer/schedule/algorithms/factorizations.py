@@ -40,7 +40,7 @@ from tracer.schedule.terms.value_locations import Element, Memory
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
 
-_PANEL = 64  # columns of a panel of `lu`, for two of which it takes room, with 128 rows more than there are
+_PANEL = 64  # columns of a panel of `lu`, whose scratch holds two panels with 128 extra rows
 _MOST = SMALL * SMALL  # elements of right-hand sides that are kept in lanes
 
 
@@ -224,7 +224,7 @@ def write_turned(writer: BlockWriter, source: Memory, target: Memory, sizes: tup
 def _write_permutation(
     writer: BlockWriter, chosen: Memory, pivots: Memory, permutation: Memory, sizes: tuple[int, int, int]
 ) -> None:
-    """LAPACK's choices, counted from 1, and what they make of the rows."""
+    """Write LAPACK's pivots, counted from 1, as indices and as the permutation of rows."""
     count, m, k = sizes
     f = FunctionWriter(writer)
     read = f.memory(chosen)

@@ -178,7 +178,7 @@ def _terms(b: Builder, x: Element, y: Element) -> list[tuple[Operand, Operand]]:
 
 
 def _before(b: Builder, p: Operand, q: Operand) -> Operand:
-    """p < q with NaN above all: p is a number, and not at least q."""
+    """Return p < q with NaN above all: p is not NaN, and p >= q does not hold."""
     number = b.apply(ScalarOp.EQ, p, p)
     return b.apply(ScalarOp.AND, b.apply(ScalarOp.NOT, b.apply(ScalarOp.GE, p, q)), number)
 
@@ -246,7 +246,7 @@ def _get(b: Builder, moving: Moving, at: Affine) -> Items:
 
 
 def _merge_runs(b: Builder, moving: Moving, width: int) -> int:
-    """Merge runs, twice as long in every round, until there is one; the half of the scratch where it is."""
+    """Merge runs, twice as long in every pass, until there is one. Return the half of the scratch that holds it."""
     rounds, length = 0, width
     while length < moving.n:
         rounds, length = rounds + 1, 2 * length
@@ -270,7 +270,9 @@ def _merge_runs(b: Builder, moving: Moving, width: int) -> int:
 
 
 def _merge_full(b: Builder, moving: Moving, low: Operand, width: Operand, source: Operand, target: Operand) -> None:
-    """Two runs of `width` from `low` on: the least element goes to the front, the greatest to the back, every step."""
+    """Merge two runs of `width` from `low` on: each step moves the smallest element to the front, the largest to the
+    back.
+    """
     last = b.compute(ScalarOp.SUB, width, 1)
     first_left = b.compute(ScalarOp.ADD, source, low)
     first_right = b.compute(ScalarOp.ADD, first_left, width)

@@ -37,7 +37,7 @@ from tracer.ir.scalar import ScalarOp
 from tracer.ir.target import Machine
 
 _LEAST_ROWS: Final = 4
-_ROWS: Final = 4  # that are taken in at once: a row of accumulators is read and written once for so many
+_ROWS: Final = 4  # added at once, for one read and write of a row of accumulators
 _FEW_STATEMENTS: Final = 12  # of one row, else they are taken in one by one
 
 

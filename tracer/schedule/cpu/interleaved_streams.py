@@ -75,8 +75,7 @@ def in_strands(
     """Return a vector loop over `length` elements, which `fits`, with these stores past the caches, the first one's on
     lines.
 
-    begins: elements behind a line, where its result begins. page: bytes that a strand has at least.
-    """
+    begins: offset of its result from a line, in elements. page: fewest bytes of a stream."""
     b, first = Builder(), stores[0]
     lanes, line = lanes_of(loop, stores, machine), machine.line_bytes // first.buffer.dtype.itemsize
     loop = past_caches(replace(loop, lanes=lanes), stores)

@@ -45,7 +45,7 @@ from tracer.schedule.terms.cost_model import limits_of, statements_written_out, 
 from tracer.schedule.terms.loop_slicing import moved
 
 _PIECE: Final = 1 << 15  # bytes of a piece of a loop: four strands of two pages
-_PAGE: Final = 8  # of so many in a piece, strands are as long at least
+_PAGE: Final = 8  # in a piece: the shortest stream
 _COPIED: Final = 1 << 16  # bytes of a piece of an array that is only copied
 _FEW_STATEMENTS: Final = 64  # of a loop that memory limits; longer ones are made wider, which strands are not
 _SHARED_COPY: Final = 1 << 19  # bytes of a copy that threads share
@@ -147,7 +147,7 @@ def _piece(length: int, most: int, lanes: int) -> int:
 
 
 def _run_along(loop: For, stores: Sequence[Store]) -> bool:
-    """Whether the stores go to one place after another, once to each result."""
+    """Whether the stores are contiguous, one to each result."""
     inner = {r for x in statements_of(loop.body) for r in results_of(x)}
     regular = all(
         x.mask is None

@@ -1,7 +1,7 @@
 """Nests shared by threads, wider vector loops, and vector loops without a remainder.
 
 A nest whose loop is long enough is invoked with `share`: its outermost loop, or the longest of a perfect nest, runs
-over a part of its range. Iterations compute what they did, so results do not depend on the number of threads.
+over a part of its range. Iterations compute as before, so results do not depend on the number of threads.
 
 A vector loop over a length that its lanes do not divide runs its last vector from the end backwards, where it reads
 nothing that it writes. Some elements are computed twice, and no masked copy of the body is needed.
@@ -45,10 +45,10 @@ from tracer.schedule.terms.cost_model import trips, work
 from tracer.schedule.terms.loop_slicing import moved
 
 _LEAST_TRIPS: Final = 8  # an outer loop this long is shared, rather than a longer one within
-_CHAIN: Final = 12  # computations from which on a round waits for its own results more than for memory
-_MOST_COMPUTATIONS: Final = 500  # of a round, counted once for each vector: more cost too much to compile
+_CHAIN: Final = 12  # computations of an iteration that latency limits, not memory
+_MOST_COMPUTATIONS: Final = 500  # of an iteration, once for each vector: more cost too much to compile
 _LEAST_ROUNDS: Final = 16  # of a loop that is made wider
-_SHARED: Final = 4  # statements that a short loop should not repeat in each of its rounds
+_SHARED: Final = 4  # lane-invariant statements that a short loop should not repeat
 
 
 def parallelise(module: Module, target: Target = CPU) -> Module:

@@ -50,7 +50,7 @@ def with_rows_in_lanes(loop: For) -> For | None:
 
 
 def _is_short(loop: For, row: Register) -> bool:
-    """Whether a loop reduces a few numbers, which lie close to those of the next row."""
+    """Whether a loop reduces a few elements, which lie close to those of the next row."""
     known = loop.start == index_constant(0) and isinstance(loop.stop, Constant) and loop.step == 1
     if not known or not loop.carries or not 1 < trips(loop) <= _MOST_ELEMENTS:
         return False
@@ -64,7 +64,7 @@ def _is_short(loop: For, row: Register) -> bool:
 
 
 def _reads_what_it_stores(loop: For) -> bool:
-    """Whether a round might read what another has stored: then they follow each other."""
+    """Whether an iteration might read an element that another stores, so that they must run in order."""
     statements = list(statements_of(loop.body))
     read = {s.buffer for s in statements if isinstance(s, Load)}
     return any(isinstance(s, Store) and s.buffer in read for s in statements)
@@ -91,7 +91,7 @@ def _written_out(loop: For) -> list[Statement]:
 
 
 def _joined(op: ScalarOp, partial: Sequence[Operand], statements: list[Statement]) -> Operand:
-    """Halves joined with each other, as many lanes of which only the first are not the identity."""
+    """Return the values joined by halving, as by lanes where all but the first ones hold the identity."""
     half = 1 << (len(partial) - 1).bit_length()
     while half > 1:
         half //= 2

@@ -35,7 +35,7 @@ from tracer.schedule.cpu.ordered_stores import in_order, stores_in_order
 from tracer.schedule.cpu.short_row_reductions import with_rows_in_lanes
 from tracer.schedule.cpu.transpose_tiling import tiled
 
-_REDUCTION_BYTES = (64, 256)  # of accumulators, least and most: belongs to the meaning of a result
+_REDUCTION_BYTES = (64, 256)  # of accumulators, min and max: belongs to the meaning of a result
 
 
 def vectorise(module: Module, target: Target = CPU) -> Module:
@@ -72,7 +72,7 @@ def _map_loop(loop: For, machine: Machine) -> For:
 
 
 def runs_lanes_inside(loop: For, machine: Machine) -> bool:
-    """Whether the lanes of a loop over loops would be in those within, its own rounds following each other."""
+    """Whether the lanes of a loop over loops would be in those within, its own iterations running in order."""
     return tiled(loop, machine) is None and not (_vectorizable(loop) and not _better_inside(loop, machine))
 
 
@@ -99,7 +99,7 @@ def _plain(statement: Statement, index: Register) -> bool:
             return True
         case For():
             bounds = isinstance(statement.start, Constant) and isinstance(statement.stop, Constant)
-            mapped = statement.kind is LoopKind.VECTOR  # whoever wrote it knew better
+            mapped = statement.kind is LoopKind.VECTOR  # chosen by its schedule
             return bounds and not mapped and all(_plain(s, index) for s in statement.body.statements)
         case While():
             return all(_plain(s, index) for block in blocks_of(statement) for s in block.statements)

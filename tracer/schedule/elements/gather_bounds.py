@@ -1,4 +1,4 @@
-"""Windows at computed places, in loop IR: the element that a gather reads or a scatter writes, checked and clamped."""
+"""Windows at computed indices: the element that a gather reads or a scatter writes, checked and clamped, as loop IR."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class FaultSite:
 
 
 class FaultSites:
-    """Numbers the faulting equations of a program, in program order."""
+    """Registry of the faulting equations of a program, in program order."""
 
     def __init__(self) -> None:
         self.sites: list[FaultSite] = []
@@ -65,7 +65,7 @@ class FaultSites:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A window: the elements that its place depends on, and how the place follows from them.
+    """Window: the elements that its start depends on, and a function from these to the index.
 
     locate(builder, sites, elements, flat position) -> (index by axes, the predicate of the access or None).
     wanted: the position among the demands of the equation's own predicate, None where it always holds.
@@ -190,7 +190,7 @@ def _signed(b: Builder, start: Operand) -> Operand:
 
 
 def _outside(b: Builder, start: Operand, last: int) -> Operand:
-    """Whether a start is not in 0 ... last: one comparison of bits, to which negative numbers are very large."""
+    """Whether a start is not in 0 ... last: one unsigned comparison, where negative values are very large."""
     if last < 0:
         return constant(True, dtypes.BOOL)
     return b.compute(ScalarOp.GT, b.bitcast(start, dtypes.U64), constant(last, dtypes.U64))

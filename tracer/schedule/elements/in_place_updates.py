@@ -48,8 +48,9 @@ def is_made_anew(equation: Equation, definitions: Mapping[Var, Equation]) -> boo
 
 
 def reads_its_array(equation: Equation, definitions: Mapping[Var, Equation]) -> bool | None:
-    """Whether an update or scatter computes what it stores, or where, from elements of the array that it may have
-    replaced; None where that is not clear."""
+    """Whether an update or scatter computes its values or indices from elements of the array that it may have
+    replaced. Returns None where that is unknown.
+    """
     array, place = equation.inputs[0], _place(equation)
     waiting = [(atom, place is not None and n == 0) for n, atom in enumerate(equation.inputs[1:])]
     seen: set[tuple[Atom, bool]] = set()
@@ -90,6 +91,6 @@ def _keeps_places(equation: Equation) -> bool:
 
 
 def is_most(equation: Equation) -> bool:
-    """Whether the new values of an update are most of the array, at a place that is known."""
+    """Whether the new values of an update are most of the array, at a concrete index."""
     array, new, *starts = equation.inputs
     return all(isinstance(start, Literal) for start in starts) and 2 * size(new.type) > size(array.type)

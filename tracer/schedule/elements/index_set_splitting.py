@@ -94,7 +94,7 @@ def _has_long_rows(domain: Sequence[int], places: Sequence[int]) -> bool:
 
 
 class _Walk:
-    """Follows the index of a nest's elements through what is inline to the joins, whatever boxes there will be."""
+    """Walk from a nest's elements through inline equations to the joins, following the index."""
 
     def __init__(self, domain: Sequence[int], inline: Mapping[Var, Equation]) -> None:
         self.inline = inline
@@ -164,7 +164,7 @@ class _Walk:
         return True
 
 
-_LOST: Axes = (Affine(-1),)  # an index of which nothing is known
+_LOST: Axes = (Affine(-1),)  # an unknown index
 
 
 def _read_by_gather(equation: Equation, index: Axes) -> list[tuple[Atom, Axes]]:
@@ -181,8 +181,7 @@ def _read_by_gather(equation: Equation, index: Axes) -> list[tuple[Atom, Axes]]:
 def is_index_vector(join: Equation, readers: Sequence[Equation]) -> bool:
     """Whether a concatenate puts the components of index vectors side by side, and gathers alone read those.
 
-    They are read at known places, one by one, so that no nest is cut for them.
-    """
+    They are read one by one at constant indices, so no nest is cut for them."""
     return (
         join.primitive.lower == Join("concatenate")
         and join.params["dimension"] == len(join.outputs[0].type.shape) - 1

@@ -48,7 +48,7 @@ from tracer.schedule.terms.affine import Extents, Flat, Index, flatten, operand_
 from tracer.schedule.terms.value_locations import Element, Inline, Memory, Scalars, Source, StackSource
 
 Demand = tuple[Atom, Index]
-_BOUND: Final = 2**31  # of numbers that fit into i32
+_BOUND: Final = 2**31  # bound of i32
 _MAPS: Final = frozenset({Pointwise, Compare, Convert, Checked, IndexMap, Generate, Gather})
 
 
@@ -101,7 +101,7 @@ def is_reduction(equation: Equation) -> bool:
 
 
 class Puller:
-    """Writes elements into a builder. `extents` bounds the loop registers; `sites` numbers what may fault."""
+    """Writer of elements into a builder. `extents` bounds the loop registers, `sites` collects the faulting equations."""
 
     def __init__(
         self, builder: Builder, source_of: Callable[[Var], Source], extents: Extents, sites: FaultSites
@@ -266,7 +266,7 @@ class Puller:
                 read = found[-1] if live is None else self._select(live, found[-1], window.fill)
             if window.wanted is None:
                 return read
-            zero = fill_element(result, None)  # where nothing is wanted; the fill value is for what is out of bounds
+            zero = fill_element(result, None)  # for masked elements; the fill value is for indices out of bounds
             return self._select(found[window.wanted][0], read, zero)
 
         return Plan([*window.demands, *alone], finish)

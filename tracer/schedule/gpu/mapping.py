@@ -39,7 +39,7 @@ class GpuSchedule:
     left: tuple[str, ...]
 
     def require(self, name: str) -> Module:
-        """Return the module, if a GPU can run all of it. Raises DeviceError that lists what it cannot."""
+        """Return the module, if a GPU can run all of it. Raises DeviceError that lists the steps it cannot."""
         if self.left:
             raise DeviceError(
                 message(

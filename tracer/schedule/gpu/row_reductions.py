@@ -46,8 +46,7 @@ _ELEMENTS_A_THREAD = 4  # at least, where the row is long enough for a warp
 class Row:
     """A reduction of one row. loops: the reduced ones, outermost first; the innermost has the combining carries.
 
-    before: what it reads that was computed earlier. after: what becomes of its results.
-    """
+    before: statements whose results it reads. after: statements that read its results."""
 
     before: tuple[Statement, ...]
     loops: tuple[For, ...]

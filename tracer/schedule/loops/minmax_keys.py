@@ -46,7 +46,7 @@ def _block(block: Block) -> Block:
 
 
 def _loop(builder: Builder, loop: For) -> None:
-    """Write the loop; what it found is turned back into floats behind it."""
+    """Write the loop on keys, and the conversion of its results to floats."""
     keyed = {n: step for n in range(len(loop.carries)) if (step := _step(loop, n)) is not None}
     if not keyed:
         builder.add(loop)

@@ -47,7 +47,7 @@ _MOST_NESTS: Final = 16  # each is held against all before it
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Memory that a nest is given. Views of the arena that begin at one offset and hold one dtype are one place."""
+    """Memory that a nest is given. Views of the arena with equal offset and dtype are the same memory."""
 
     buffer: Buffer | tuple[int, str]
     start: Address
@@ -55,7 +55,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Use of a place by a nest. step: distance from one row to the next, None where rows may overlap."""
+    """Use of memory by a nest. step: distance from one row to the next, None where rows may overlap."""
 
     view: View
     step: int | None

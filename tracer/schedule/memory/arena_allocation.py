@@ -78,7 +78,7 @@ def _take(free: list[tuple[int, int]], wanted: int, size: int) -> int:
 
 
 def _give_back(free: list[tuple[int, int]], offset: int, length: int) -> None:
-    """Free room, joined with what is free on either side."""
+    """Free memory, coalesced with its free neighbours."""
     for hole in [h for h in free if h[1] + h[0] == offset or h[1] == offset + length]:
         free.remove(hole)
         offset, length = min(offset, hole[1]), length + hole[0]
@@ -195,7 +195,7 @@ def _spans(body: Block, spaces: Collection[Space] = (Space.ARENA,)) -> dict[Buff
 
 
 class _Walk:
-    """Numbers blocks, and the begins and ends of statements in the order of time."""
+    """Numbering of blocks, and of the begins and ends of statements in execution order."""
 
     def __init__(self, spaces: Collection[Space]) -> None:
         self.time = self.blocks = 0

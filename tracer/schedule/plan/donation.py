@@ -19,15 +19,16 @@ from tracer.schedule.terms.schedules import Schedules
 
 @dataclass(frozen=True, slots=True)
 class Donor:
-    """An operand, by its number, that gives its memory to a result. is_updated: the block that makes the result takes
-    the memory over on its own, since the result is an update of what is there."""
+    """An operand, by its index, that gives its memory to a result. is_updated: the result is an update of the operand,
+    so the block that computes it takes the memory over itself.
+    """
 
     operand: int
     is_updated: bool = False
 
 
 def donors_of(program: Program, schedules: Schedules, donated: Collection[int]) -> dict[int, Donor]:
-    """For results, by their numbers, the donated operands whose memory they can have."""
+    """Return, by the indices of results, the donated operands whose memory they can have."""
     found: dict[int, Donor] = {}
     if not donated:
         return found

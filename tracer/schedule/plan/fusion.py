@@ -55,8 +55,9 @@ def _cut_in_boxes(plan: BlockPlan) -> set[Var]:
 
 
 def _has_many_functions(program: Program) -> bool:
-    """Whether a program, with its branches, has so many functions of scalars that LLVM would take too long over them
-    if all were written out. The bodies of its loops decide for themselves."""
+    """Whether a program, with its branches, has too many functions of scalars for LLVM to compile written out. The
+    bodies of its loops decide for themselves.
+    """
     operations, waiting = 0, [program]
     while waiting and operations <= _MOST_IN_REGISTERS:
         for equation in waiting.pop().equations:
@@ -68,14 +69,14 @@ def _has_many_functions(program: Program) -> bool:
 
 
 class _Planner:
-    """parted: the joins whose operands are read in place of them, where that may be."""
+    """Planner of one block. parted: joins whose operands are read in place of them, where possible."""
 
     def __init__(self, program: Program, schedules: Schedules, calls: bool, parted: set[Var]) -> None:
         self.program = program
         self.schedules = schedules
         self.parted = parted
         self.in_nests: set[Var] = set()  # values that are read at the elements of nests only
-        self.pulled_once: set[Var] = set()  # of these, values of which a nest computes an element once
+        self.pulled_once: set[Var] = set()  # values in nests whose elements are computed once
         self.definition: dict[Var, Equation] = {v: e for e in program.equations for v in e.outputs}
         self.readers: dict[Var, list[Equation]] = {}
         self.in_memory: set[Var] = {a for a in program.outputs if isinstance(a, Var)}
@@ -116,7 +117,7 @@ class _Planner:
         return is_map(equation) or not self.parted.isdisjoint(equation.outputs)
 
     def _cost_of_reading(self, operand: Var, equation: Equation) -> int:
-        """Return what an operand adds to an element's cost: 0 where it is expensive and so stored, broadcast or joined."""
+        """Return an operand's part of an element's cost, 0 where it is expensive and so stored, broadcast or joined."""
         cost = self.cost.get(operand, 0)
         stored = _expands(equation, operand) or not self.parted.isdisjoint(equation.outputs)
         return 0 if cost > CHEAP and stored else cost
@@ -196,7 +197,7 @@ class _Planner:
                     self.pulled_once.add(variable)
 
     def _is_read_in_nests(self, variable: Var) -> bool:
-        """Whether all that read a value are elements of nests; of those that come later, it is known what they are."""
+        """Whether all readers of a value are elements of nests. Later equations are decided already."""
         for reader in self.readers.get(variable, ()):
             if len(reader.outputs) != 1 or not reader.outputs[0].type.shape:
                 return False
@@ -280,7 +281,7 @@ class _Planner:
             if isinstance(atom, Var):
                 last_read[atom] = len(steps)
         for step in reversed(steps):
-            if isinstance(step, Rename):  # whoever reads the new name reads the old one's memory
+            if isinstance(step, Rename):  # readers of the new name read the old one's memory
                 (old,), (new,) = step.equation.inputs, step.equation.outputs
                 assert isinstance(old, Var)
                 read = last_read.get(new, 0)
@@ -332,7 +333,7 @@ class _Planner:
         return True
 
     def _together(self, nest: Nest, equation: Equation) -> int:
-        """Return the operations of a nest with one more root. Near the limit, operations that roots share count once."""
+        """Return the operations of a nest with one more root. Near the limit, shared operations count once."""
         most = nest.operations + self.operations.get(equation.outputs[0], 1)
         if most <= MOST_OPERATIONS or not nest.roots:
             return most

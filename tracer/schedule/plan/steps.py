@@ -61,10 +61,9 @@ class BlockPlan:
     calls: bool
 
     def may_overwrite(self, old: Var, new: Var, equation: Equation | None) -> bool:
-        """Whether `new` can be stored where `old` is: nobody reads `old` later, or elsewhere while `new` is stored.
+        """Whether `new` can be stored in the memory of `old`: `old` is not read later, nor at another index meanwhile.
 
-        equation: the one that makes `new`. A new name is stored when what it is another name of is.
-        """
+        equation: computes `new`. A rename is stored together with its operand."""
         at = self.place.get(new, -1)
         while at >= 0 and isinstance(step := self.steps[at], Rename):
             (named,) = step.equation.inputs

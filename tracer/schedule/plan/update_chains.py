@@ -57,14 +57,13 @@ class Versions:
         return once and self.plan.last_read[before] <= at and all(self._runs_before(e, at, harmless) for e in others)
 
     def _reads_others(self, update: Equation) -> bool:
-        """Whether an update computes what it stores from elements of its array that it may have replaced."""
+        """Whether an update computes new values from elements of its array that it may have replaced."""
         return reads_its_array(update, self.definitions) is not False
 
     def _runs_before(self, equation: Equation, at: int, harmless: Equation | None) -> bool:
-        """Whether an equation has been run when a step begins, and its results are no names for memory of others.
+        """Whether an equation has run before a step begins, and its results are not aliases.
 
-        harmless: the one of that step, where it reads of an array what it replaces in it alone.
-        """
+        harmless: the equation of that step, where it reads only elements that it replaces."""
         if equation is harmless:
             return True
         for variable in equation.outputs:

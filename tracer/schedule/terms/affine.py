@@ -30,7 +30,7 @@ Index = tuple[Affine, ...] | Flat
 Extents = MutableMapping[Register, int]  # registers that stay within range(extent): those of loops, and quotients
 
 ZERO = Address()
-_MOST_MULTIPLIED: Final = 1 << 31  # of which the product with a rounded inverse fits into 63 bits
+_MOST_MULTIPLIED: Final = 1 << 31  # dividends whose product with a rounded inverse fits into 63 bits
 
 
 def of_register(register: Register) -> Affine:

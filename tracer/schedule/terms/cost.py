@@ -62,7 +62,7 @@ class Cost:
 
     @property
     def work(self) -> int:
-        """One value to decide what is long, in about a tenth of a nanosecond."""
+        """One value for the length of a call, in about a tenth of a nanosecond."""
         return self.flops + FUNCTION * self.functions + (self.bytes_read + self.bytes_written) // 4
 
 

@@ -45,7 +45,7 @@ class Inline:
 
 @dataclass(frozen=True, slots=True)
 class StackSource:
-    """A growable stack of the call, by its number."""
+    """A growable stack of the call, by its index."""
 
     number: int
 

@@ -1,4 +1,4 @@
-"""concatenate and pad: each operand stored at its place in the result."""
+"""concatenate and pad: each operand stored at its offset in the result."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _alternate(equation: Equation) -> bool:
 
 
 def write_pad(writer: BlockWriter, equation: Equation) -> None:
-    """Store the padding value around the operand, then what is left of the operand.
+    """Store the padding value around the operand, then the operand without its cropped parts.
 
     Interior padding is stored everywhere first, and the operand's elements over it.
     """

@@ -46,7 +46,7 @@ class Carries:
         self.types = [atom.type for atom in initial]
         self.buffers: list[Memory | StackSource | None] = []
         self.spare: dict[int, Memory] = {}  # second buffers, by the carry's position
-        self.framed: set[int] = set()  # arrays updated within, of which both buffers hold what never changes
+        self.framed: set[int] = set()  # updated arrays whose surroundings both buffers hold
         self.entry: list[Carry] = []
         for atom, result in zip(initial, results, strict=True):
             if isinstance(atom.type, StackType):
@@ -81,7 +81,7 @@ class Carries:
         return result
 
     def targets(self, body: BlockWriter, first_input: int) -> None:
-        """Let the body store new carries in place of the old where nobody minds."""
+        """Let the body store new carries in place of the old where these are dead."""
         inputs = body.program.inputs[first_input:]
         definitions = body.versions.definitions
         for old, atom, buffer in zip(inputs, body.program.outputs, self.buffers, strict=False):
@@ -94,7 +94,7 @@ class Carries:
                 body.targets.update(dict.fromkeys(versions, buffer))
 
     def take_turns(self, program: Program, first_input: int) -> None:
-        """Give a second buffer to the arrays of which the body makes new ones, rather than change them."""
+        """Give a second buffer to the arrays that the body replaces rather than updates."""
         pairs = zip(self.buffers, self.types, strict=True)
         sizes = [scalar_count(type) if isinstance(buffer, Memory) else 0 for buffer, type in pairs]
         positions = [n for n, size in enumerate(sizes) if size >= _LEAST_IN_TURN]
@@ -132,7 +132,7 @@ class Carries:
             self.buffers[n], self.spare[n] = memory, self._memory(n)
 
     def settle(self, body: BlockWriter, outputs: Sequence[Source]) -> list[Operand]:
-        """Move the body's results to the carries' buffers; what the loop yields in registers."""
+        """Move the body's results to the carries' buffers, and return the scalars that the loop yields."""
         yields: list[Operand] = []
         moves: list[tuple[Memory, Memory]] = []
         stacks: list[tuple[StackSource, Source, Type]] = []
@@ -161,7 +161,7 @@ def _move_at_once(body: BlockWriter, moves: Sequence[tuple[Memory, Memory]]) -> 
     pending = list(moves)
     while pending:
         free = next((n for n, move in enumerate(pending) if _unread(move[0], pending[:n] + pending[n + 1 :])), None)
-        if free is None:  # they change places in a circle
+        if free is None:  # a cycle of buffers
             target = pending[0][0]
             saved = body.allocate(target.type)
             body.copy(saved, target)
@@ -171,7 +171,7 @@ def _move_at_once(body: BlockWriter, moves: Sequence[tuple[Memory, Memory]]) -> 
 
 
 def _move_stacks(body: BlockWriter, moves: Sequence[tuple[StackSource, Source, Type]]) -> None:
-    """Copy stacks that the body returns in other places than it was given them: all aside first, then into place."""
+    """Copy stacks that the body returns in another order: all to temporaries first, then back."""
     saved = []
     for target, source, type in moves:
         assert isinstance(source, StackSource)

@@ -28,7 +28,7 @@ def shared_results(equation: Equation, read: Container[Var]) -> Equation | None:
 
 
 def write_lanes(writer: BlockWriter, equation: Equation, fit: LaneFit) -> None:
-    """Write the loop; results that nobody reads are not stored."""
+    """Write the loop. Dead results are not stored."""
     w = FunctionWriter(writer)
     read = [n for n, v in enumerate(equation.outputs) if v in writer.plan.last_read and v.type.shape]
     taken = _taken_over(writer, equation, read)

@@ -26,7 +26,7 @@ from tracer.schedule.plan.steps import Nest
 from tracer.schedule.terms.value_locations import Inline, Memory, Scalars, Source
 from tracer.schedule.write.nest_writer import Argument, Invocation
 
-ALIKE: Final = 4  # nests that differ in numbers alone, of which the last is a function of them
+ALIKE: Final = 4  # nests that differ in constants alone before they share a function
 _MOST_NUMBERS: Final = 8  # that a function takes as arguments: each has a register throughout its loop
 _ARITHMETIC: Final = (ScalarOp.ADD, ScalarOp.SUB, ScalarOp.MUL, ScalarOp.DIV, ScalarOp.MAX, ScalarOp.MIN)
 
@@ -61,7 +61,7 @@ def written(name: str, nest: NestKey, invocation: Invocation) -> Written:
 
 @dataclass(frozen=True, slots=True)
 class Lifted:
-    """A nest that reads numbers in registers. numbers: what those hold; sources: where its values are."""
+    """A nest that reads its constants from registers. numbers: their values. sources: locations of its values."""
 
     nest: Nest
     key: NestKey
@@ -104,7 +104,7 @@ class _Encoder:
         self.own = {e.outputs[0]: e for e in nest.roots if not is_reduction(e)}
         self.parts: list[Hashable] = [nest.domain, nest.axes]
         self.numbers: dict[Var, int] = {}
-        self.found: list[Var] = []  # variables in the order of their numbers
+        self.found: list[Var] = []  # variables by index
         self.leaves: list[Argument] = []
         self.places: dict[Place, int] = {}
 
@@ -166,7 +166,7 @@ class _Encoder:
 
 
 class _Lifting(_Encoder):
-    """Encodes a nest without its numbers. made: each equation's part of the key, and it as it reads registers."""
+    """Encoder of a nest without its constants. made: each equation's part of the key, and the equation on registers."""
 
     def __init__(self, nest: Nest, source_of: Callable[[Var], Source]) -> None:
         super().__init__(nest, source_of)

@@ -133,7 +133,7 @@ class NestWriter:
                 sums += self._sums(equation, index)
             else:
                 elements[variable] = self.puller.element(variable, index)
-        for variable, element in elements.items():  # after all loads: a root may take the place of what others read
+        for variable, element in elements.items():  # after all loads: a root may overwrite an operand of others
             _store(self.body, stored[variable], flatten(index, nest.domain), element)
         tail = self._tail(sums, stored, index)
         axes = [
@@ -188,7 +188,7 @@ class NestWriter:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """One scalar that a nest reduces: the array it belongs to, what is joined, and the register of the result."""
+    """One scalar reduction of a nest: its array, operation, operand, and the register of the result."""
 
     variable: Var
     op: ScalarOp

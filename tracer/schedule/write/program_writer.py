@@ -30,7 +30,7 @@ from tracer.schedule.terms.value_locations import Element, Inline, Memory, Scala
 from tracer.schedule.write.nest_reuse import ALIKE, NestKey, Written, lifted_nest, nest_key, written
 from tracer.schedule.write.nest_writer import Argument, Invocation, NestWriter
 
-_MOST_IN_LINE = 32  # calls of nests without a branch: LLVM takes time in the square of what is in line
+_MOST_IN_LINE = 32  # calls of nests without a branch: LLVM's time is quadratic in a basic block
 
 
 class ModuleState:
@@ -45,7 +45,7 @@ class ModuleState:
         self.callbacks: list[Any] = []
         self.stacks = 0
         self.written: dict[NestKey, Written] = {}  # nests that may come again
-        self.alike: dict[NestKey, int | Written] = {}  # nests but for their numbers: how many, or their function
+        self.alike: dict[NestKey, int | Written] = {}  # nests without their constants: their count, or their function
         self._names: dict[Any, str] = {}
 
     def next_name(self) -> str:
@@ -90,7 +90,7 @@ class BlockWriter:
         own = owned or [False] * len(inputs)
         self.owned: set[Var] = {v for v, on in zip(program.inputs, own, strict=True) if on}
         self.shared: set[Var] = set()  # values whose memory goes by several names
-        self.framed: set[Var] = set()  # updates whose targets hold already what is around them
+        self.framed: set[Var] = set()  # updates whose targets already hold the surroundings
         self.versions = Versions(program, self.plan)
         inputs_set = set(program.inputs)
         for atom, target in zip(program.outputs, targets, strict=True):
@@ -181,7 +181,7 @@ class BlockWriter:
         return mine and variable not in self.shared and self.plan.last_read.get(variable, -1) == self.step
 
     def may_take_over(self, equation: Equation, operand: Var, result: Var) -> bool:
-        """Whether a result may be made in its operand's memory, which nobody else reads or is to be stored in."""
+        """Whether a result may take over its operand's memory, which has no other reader and is no target."""
         source = self.sources.get(operand)
         promised = isinstance(source, Memory) and any(source.view == target.view for target in self.targets.values())
         alone = sum(operand is atom for atom in equation.inputs) == 1
@@ -225,7 +225,7 @@ class BlockWriter:
             self.module.written[key] = written(name, key, invocation)
 
     def _write_alike(self, nest: Nest) -> bool:
-        """Call a function of the nest's numbers, if several nests came before that differ in these alone."""
+        """Call a function of the nest's constants, if several nests before differed in these alone."""
         lifted = lifted_nest(nest, self.source_of, self.target_of)
         if lifted is None:
             return False

@@ -29,7 +29,7 @@ from tracer.schedule.terms.cost_model import statements_written_out
 from tracer.schedule.terms.value_locations import Memory
 
 _MOST_STATEMENTS = 800  # of a lane, functions written out: more would spill registers and cost compile time
-_FEW = 8  # statements beside a round's branch and poll
+_FEW = 8  # statements beside an iteration's branch and poll
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class LaneFit:
     shared: frozenset[int]
 
     def lane(self, places: tuple[Affine, ...], extents: Extents) -> Lane:
-        """Return the lane where the loops are at these places."""
+        """Return the lane at these indices of the loops."""
         flat = len(self.loops) < len(self.lanes)
         return Lane(self.lanes, Flat(places[0], self.lanes) if flat else places, extents)
 
@@ -80,8 +80,7 @@ def lane_fit(equation: Equation) -> LaneFit | None:
 def _lanes_in_step(loop: Loop) -> tuple[int, ...]:
     """Return the shape of lanes that all take as many iterations, from the loop's carries, or () for none.
 
-    Where faults were possible, that of the first round would have to be reported, whatever its lane.
-    """
+    Loops that may fault are excluded: the fault of the first iteration would have to be reported, in any lane."""
     shapes = {atom.type.shape for atom in loop.carry} - {()}
     if len(shapes) != 1 or Effect.FAULT in loop.equation.effects or len(loop.body.equations) > _MOST_STATEMENTS:
         return ()
@@ -90,7 +89,7 @@ def _lanes_in_step(loop: Loop) -> tuple[int, ...]:
 
 
 def _read_anywhere(program: Program) -> set[Var]:
-    """Return the inputs that gathers read at computed places, in the program or in loops within."""
+    """Return the inputs that gathers read at computed indices, in the program or in loops within."""
     found: set[Atom] = set()
     for equation in program.equations:
         if isinstance(equation.primitive.lower, Gather):
@@ -132,7 +131,7 @@ def _fits(equation: Equation, fit: LaneFit, *, in_step: bool) -> bool:
 
 
 def _is_by_lane(block: Block, own: set[Register]) -> bool:
-    """Whether most of what is computed differs by lane; the rest, which may be no loop, each vector computes again."""
+    """Whether most computations differ by lane. Each vector repeats the others, which must not be loops."""
     varying = varying_from(block, own)
     alike = []
     for s in statements_of(block):

@@ -32,12 +32,12 @@ Given = Element | Memory
 
 
 class MisfitError(Exception):
-    """A lane would need what is not its own."""
+    """Raised where a lane would need values of other lanes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """The lane that is being written: the shape of all lanes, and its place among them."""
+    """Lane that is being written: the shape of all lanes, and its index."""
 
     shape: tuple[int, ...]
     index: Index
