@@ -97,6 +97,20 @@ class Blocks:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """Heuristic limits of the planner.
+
+    nest_operations: operations of one nest, functions written out. More would spill registers and cost compile time.
+    join_elements: elements of the smallest join that is read in place. equal_nests: nests that differ in constants
+    alone before the last is a function of these.
+    """
+
+    nest_operations: int = 800
+    join_elements: int = 256
+    equal_nests: int = 4
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """A kind of machine. Programs and schedules made for different targets are kept apart by its value.
 
@@ -111,6 +125,7 @@ class Target:
     own_nests: bool = False
     parametric_nests: bool = False
     machine: Machine = field(default_factory=Machine)
+    limits: Limits = field(default_factory=Limits)
 
     def dot(self, operands: DType, sums: DType) -> Dot | None:
         """Return the native product of `operands` summed in `sums`, or None."""

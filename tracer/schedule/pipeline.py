@@ -28,6 +28,7 @@ from tracer.schedule.loops.storage_folding import fold_storage
 from tracer.schedule.math.legalise import expand_math
 from tracer.schedule.memory.arena_allocation import allocate_arena, reuse_buffers
 from tracer.schedule.plan.donation import Donor, donors_of
+from tracer.schedule.terms.schedules import Schedules
 from tracer.schedule.terms.value_locations import Memory, Source
 from tracer.schedule.write.program_writer import BlockWriter, ModuleState, entry_buffer
 
@@ -88,9 +89,10 @@ class Scheduled:
 
 def loops(program: Program, target: Target = PLAIN, *, donated: Collection[int] = ()) -> Scheduled:
     """Return the program's loop nests, before any loop pass. donated: inputs whose memory results may take over."""
-    donors = donors_of(program, dispatch.ALL, donated)
+    schedules = Schedules(dispatch.SCHEDULES, target.limits)
+    donors = donors_of(program, schedules, donated)
     while True:
-        state = ModuleState(dispatch.ALL, target)
+        state = ModuleState(schedules, target)
         scheduled, missed = _write(program, donors, state)
         if not missed:
             return scheduled

@@ -244,3 +244,7 @@ def test_products_reach_the_gpu_in_the_dtypes_it_multiplies(dtype: str, sums: st
     assert call.name == f"gemm_{short_name(type.dtype)}"
     views = call.arguments[:3]
     assert [view.buffer.dtype for view in views if isinstance(view, View)] == [type.dtype, type.dtype, np.dtype(sums)]
+    x, y = (np.arange(64 * 64).reshape(64, 64) % k - 2 for k in (5, 7))
+    result = np.empty(64 * 64, sums)
+    interpret(module, [x.astype(type.dtype).ravel(), y.astype(type.dtype).ravel(), result])
+    np.testing.assert_array_equal(result.reshape(64, 64), x @ y)

@@ -22,16 +22,15 @@ Box = tuple[tuple[int, int], ...]
 
 Axes = tuple[Affine, ...]
 
-_LEAST = 256  # elements: a smaller join is stored
 _MOST_OPERANDS = 4
 _MOST_BOXES = 27
 _MOST_OPERATIONS = 1600  # over all boxes
 
 
-def is_parted(equation: Equation) -> bool:
-    """Whether the equation is a join whose readers may read its operands."""
+def is_parted(equation: Equation, least: int) -> bool:
+    """Whether the equation is a join of at least `least` elements whose readers may read its operands."""
     type = equation.outputs[0].type if equation.outputs else None
-    if not isinstance(type, ArrayType) or size(type) < _LEAST:
+    if not isinstance(type, ArrayType) or size(type) < least:
         return False
     match equation.primitive.lower:
         case Join("pad"):

@@ -18,25 +18,25 @@ from typing import Final
 from tracer.ir.program import Equation, Var
 from tracer.schedule.terms.element_cost import operations_of
 
-MOST_OPERATIONS = 800  # in one nest, functions written out: more would spill registers and cost compile time
 _NARROW: Final = 4  # values
 _PLACES: Final = 8  # that are tried
 _CHEAP: Final = 2  # operations that are repeated rather than stored
 
 
-def limited(equations: Sequence[Equation], inline: dict[Var, Equation]) -> dict[Var, int]:
+def limited(equations: Sequence[Equation], inline: dict[Var, Equation], most: int) -> dict[Var, int]:
     """Return the operations of each value that is not inline, with all inline ones before it.
 
-    Removes the values to be stored from `inline`.
+    Removes values from `inline`, to be stored, until no value has more than `most` operations.
     """
-    counted = _Count(equations, inline)
+    counted = _Count(equations, inline, most)
     for number in range(len(equations)):
         counted.limit(number)
     return counted.operations()
 
 
 class _Count:
-    def __init__(self, equations: Sequence[Equation], inline: dict[Var, Equation]) -> None:
+    def __init__(self, equations: Sequence[Equation], inline: dict[Var, Equation], most: int) -> None:
+        self.most = most
         self.equations = equations
         self.inline = inline
         self.own = [operations_of(equation) for equation in equations]
@@ -56,9 +56,9 @@ class _Count:
         for variable, _ in self.operands[number]:
             if variable in self.inline:
                 pulled |= self.before[variable]
-        if sum(pulled.values()) > MOST_OPERATIONS:
+        if sum(pulled.values()) > self.most:
             pulled = self._pulled(number)
-            while sum(pulled.values()) > MOST_OPERATIONS and len(pulled) > 1:
+            while sum(pulled.values()) > self.most and len(pulled) > 1:
                 for variable in self._at_narrow_place(number, pulled) or self._chosen(number, pulled):
                     del self.inline[variable]
                 pulled = self._pulled(number)
@@ -122,7 +122,7 @@ class _Count:
                         waiting.append(reader)
             if len(found) > _NARROW:
                 return ()
-        return found if sum(together.values()) <= MOST_OPERATIONS else ()
+        return found if sum(together.values()) <= self.most else ()
 
     def _dear_results(self, number: int) -> Sequence[Var]:
         """Return the inline results of an equation that are too expensive to compute again."""

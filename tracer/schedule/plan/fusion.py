@@ -14,7 +14,7 @@ from tracer.ir.primitive import Gather, IndexMap, Join, Pointwise, Structured
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.types import size
 from tracer.schedule.elements.index_set_splitting import boxes_of, is_index_vector, is_parted
-from tracer.schedule.elements.inline_budget import MOST_OPERATIONS, limited
+from tracer.schedule.elements.inline_budget import limited
 from tracer.schedule.elements.puller import is_map, is_name, is_reduction
 from tracer.schedule.plan.steps import BlockPlan, Nest, Other, Rename, Single, Step
 from tracer.schedule.terms.element_cost import cost_of, operations_of
@@ -32,7 +32,7 @@ def plan_block(program: Program, schedules: Schedules, *, calls: bool = False) -
     than written out where they are few.
     """
     calls = calls or _has_many_functions(program)
-    parted = {e.outputs[0] for e in program.equations if is_parted(e)}
+    parted = {e.outputs[0] for e in program.equations if is_parted(e, schedules.limits.join_elements)}
     while True:
         plan = _Planner(program, schedules, calls, parted).plan()
         misfits = _cut_in_boxes(plan) if parted else set()
@@ -157,7 +157,7 @@ class _Planner:
     def plan(self) -> BlockPlan:
         for number in range(len(self.program.equations) - 1, -1, -1):
             self._decide(number, self.program.equations[number])
-        self.operations = limited(self.program.equations, self.inline)
+        self.operations = limited(self.program.equations, self.inline, self.schedules.limits.nest_operations)
         return self._group()
 
     # which values are stored
@@ -324,7 +324,7 @@ class _Planner:
         axes = equation.params["axes"] if is_reduction(equation) else None
         if (axes is not None and nest.axes not in (None, axes)) or len(nest.roots) >= _MOST_ROOTS:
             return False
-        if self._together(nest, equation) > MOST_OPERATIONS:
+        if self._together(nest, equation) > self.schedules.limits.nest_operations:
             return False
         for variable, identity in pulled.items():
             at = place.get(variable, -1)
@@ -335,7 +335,7 @@ class _Planner:
     def _together(self, nest: Nest, equation: Equation) -> int:
         """Return the operations of a nest with one more root. Near the limit, shared operations count once."""
         most = nest.operations + self.operations.get(equation.outputs[0], 1)
-        if most <= MOST_OPERATIONS or not nest.roots:
+        if most <= self.schedules.limits.nest_operations or not nest.roots:
             return most
         waiting, seen = [*nest.roots, equation], set[Var]()
         total = 0

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from tracer.errors import InternalError
 from tracer.ir.primitive import Alias, Composite, Gather, IndexMap, Join, Library, Scatter, Structured
 from tracer.ir.program import Atom, Equation, Var
+from tracer.ir.target import Limits
 from tracer.schedule.terms.cost import Cost, Nested
 
 CHEAP: Final = 2
@@ -57,9 +58,10 @@ class Schedule:
 
 
 class Schedules:
-    """Records by lowering and kind."""
+    """Records by lowering and kind, and the limits of the planner that reads them."""
 
-    def __init__(self, records: Sequence[Schedule]) -> None:
+    def __init__(self, records: Sequence[Schedule], limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
         self._records = {(record.lowering, record.kind): record for record in records}
         assert len(self._records) == len(records), "two schedules for one lowering"
 

@@ -26,7 +26,6 @@ from tracer.schedule.plan.steps import Nest
 from tracer.schedule.terms.value_locations import Inline, Memory, Scalars, Source
 from tracer.schedule.write.nest_writer import Argument, Invocation
 
-ALIKE: Final = 4  # nests that differ in constants alone before they share a function
 _MOST_NUMBERS: Final = 8  # that a function takes as arguments: each has a register throughout its loop
 _ARITHMETIC: Final = (ScalarOp.ADD, ScalarOp.SUB, ScalarOp.MUL, ScalarOp.DIV, ScalarOp.MAX, ScalarOp.MIN)
 

@@ -27,7 +27,7 @@ from tracer.schedule.plan.update_chains import Versions
 from tracer.schedule.terms.canonical_key import function_key
 from tracer.schedule.terms.schedules import Schedules
 from tracer.schedule.terms.value_locations import Element, Inline, Memory, Scalars, Source, StackSource
-from tracer.schedule.write.nest_reuse import ALIKE, NestKey, Written, lifted_nest, nest_key, written
+from tracer.schedule.write.nest_reuse import NestKey, Written, lifted_nest, nest_key, written
 from tracer.schedule.write.nest_writer import Argument, Invocation, NestWriter
 
 _MOST_IN_LINE = 32  # calls of nests without a branch: LLVM's time is quadratic in a basic block
@@ -230,7 +230,7 @@ class BlockWriter:
         if lifted is None:
             return False
         known = self.module.alike.get(lifted.key, 1)
-        if isinstance(known, int) and known < ALIKE:
+        if isinstance(known, int) and known < self.module.target.limits.equal_nests:
             self.module.alike[lifted.key] = known + 1
             return False
         if isinstance(known, int):
