@@ -121,7 +121,7 @@ class _Blocking:
 
 
 def _means(x: Any, spread: _Spread) -> list[Any]:
-    """Return the sum of x, then for each part its blocks' means, sums of squares about these, and sums of differences."""
+    """Return the sum of x, then of each part the blocks' means, sums of squares about these and of differences."""
     axis, inside, parts = spread.cut
     inner = (axis + 1, *(a + 1 for a in spread.axes if a > axis))
     outer = tuple(a for a in spread.axes if a <= axis)

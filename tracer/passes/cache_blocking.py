@@ -267,7 +267,7 @@ Cut = tuple[int, Sequence[int | None]]  # along which axis the output is cut, an
 def _steps(
     equation: Equation, cut: Cut | None, before: Sequence[_Step], definitions: Mapping[Var, Equation]
 ) -> list[_Step] | None:
-    """Return the equation as a step, after copies of the broadcasts over rows that it reads, or None where it is none."""
+    """Return the equation as a step, after copies of broadcasts over rows that it reads, or None where it is none."""
     if cut is None:
         return None
     known = {step.output: step.out for step in before}

@@ -101,7 +101,7 @@ def is_reduction(equation: Equation) -> bool:
 
 
 class Puller:
-    """Writer of elements into a builder. `extents` bounds the loop registers, `sites` collects the faulting equations."""
+    """Writer of elements into a builder. `extents` bounds the loop registers, `sites` collects faulting equations."""
 
     def __init__(
         self, builder: Builder, source_of: Callable[[Var], Source], extents: Extents, sites: FaultSites

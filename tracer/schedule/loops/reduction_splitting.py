@@ -91,7 +91,7 @@ def _in_two_steps(s: Statement, split: Mapping[str, tuple[Function, Function, li
 
 
 def _split(function: Function, block: int, machine: Machine) -> tuple[Function, Function, list[Buffer]] | None:
-    """Return the reduction of blocks, the reduction of partial results and their buffers, or None for other functions."""
+    """Return the reductions of blocks and of partial results, and the latter's buffers, or None for other functions."""
     loop = _reduction(function)
     if loop is None or not isinstance(loop.stop, Constant):
         return None

@@ -85,7 +85,7 @@ Box = tuple[tuple[int, int], ...]
 
 
 def around(inner: Sequence[tuple[int, int]], shape: Sequence[int]) -> list[Box]:
-    """Return the boxes of the shape around the inner one: two for each axis, within the inner one along earlier axes."""
+    """Return the boxes of the shape around the inner one: two for each axis, within it along earlier axes."""
     boxes: list[Box] = []
     for axis, (start, stop) in enumerate(inner):
         for span in ((0, start), (stop, shape[axis])):

@@ -21,7 +21,7 @@ from tracer.schedule.write.program_writer import BlockWriter
 
 
 def shared_results(equation: Equation, read: Container[Var]) -> Equation | None:
-    """Return the part of a loop in lanes that computes its results without axes, which all lanes share, if any is read."""
+    """Return the part of a loop in lanes that computes its results without axes, if any is read."""
     wanted = tuple(v for v in equation.outputs if v in read and not v.type.shape)
     given = tuple(dict.fromkeys(a for a in equation.inputs if isinstance(a, Var)))
     return dce(Program(given, (equation,), wanted)).equations[0] if wanted else None
