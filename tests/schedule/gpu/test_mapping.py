@@ -41,7 +41,7 @@ _TOLERANCE = {1: 0.0, 2: 2e-2, 4: 2e-5, 8: 1e-12}
 
 
 def mapped(program: Program) -> GpuSchedule:
-    schedule = map_to_gpu(loops(program).module)
+    schedule = map_to_gpu(loops(program, CUDA).module)
     check_module(schedule.module)
     return schedule
 
@@ -218,7 +218,7 @@ CASES = {case.label: case for case in (*structural_cases.CASES, *structural_case
 @pytest.mark.parametrize("label", CASES)
 def test_structural_programs_keep_their_meaning_as_far_as_they_are_mapped(label: str) -> None:
     case = CASES[label]
-    program = optimize(structural.program_of(case))
+    program = optimize(structural.program_of(case), CUDA)
     schedule = mapped(program)
     entry = next(f for f in schedule.module.functions if f.name == schedule.module.entry)
     inputs = [
