@@ -71,7 +71,7 @@ def write_cholesky(writer: BlockWriter, equation: Equation) -> None:
     factor, result = f.memory(work), f.memory(target, written=True)
     with f.loops((count,), LoopKind.PARALLEL) as (matrix,):
         last = flatten((matrix, Affine(n - 1), Affine(n - 1)), shape)
-        known = _is_number(f.builder, _load_at(f, factor, last)[0])
+        known = _is_not_nan(f.builder, _load_at(f, factor, last)[0])
         with f.loops((n, n), LoopKind.PARALLEL) as (i, j):
             at = flatten((matrix, i, j), shape)
             element = _load_at(f, factor, at)
@@ -103,7 +103,7 @@ def _cholesky(n: int, lanes: Lanes, a: Cells) -> None:
 
     lanes.each(ZERO, end, column)
     last = a.get(Affine(n - 1), Affine(n - 1))
-    known, lost, zero = _is_number(b, last[0]), _filled(last, np.nan), _filled(last, 0)
+    known, lost, zero = _is_not_nan(b, last[0]), _filled(last, np.nan), _filled(last, 0)
 
     def row(i: Affine) -> None:
         lanes.each(ZERO, shifted(i, 1), lambda j: a.put(lanes.choose(known, a.get(i, j), lost), i, j))
@@ -120,7 +120,7 @@ def _less_square(b: Builder, total: Element, x: Element) -> Element:
     return (left,)
 
 
-def _is_number(b: Builder, x: Operand) -> Operand:
+def _is_not_nan(b: Builder, x: Operand) -> Operand:
     return b.apply(ScalarOp.EQ, x, x)
 
 
@@ -176,7 +176,7 @@ def _lu(m: int, n: int, lanes: Lanes, a: Cells, pivots: Cells, permutation: Cell
 
     def step(k: Affine) -> None:
         first = lanes.size(a.get(k, k))
-        first = b.select(_is_number(b, first), first, constant(-1, first.dtype))
+        first = b.select(_is_not_nan(b, first), first, constant(-1, first.dtype))
 
         def compare(i: Affine, best: Element) -> Element:
             size = lanes.size(a.get(i, k))

@@ -47,7 +47,7 @@ from tracer.schedule.terms.loop_slicing import moved
 _LEAST_TRIPS: Final = 8  # an outer loop this long is shared, rather than a longer one within
 _CHAIN: Final = 12  # computations of an iteration that latency limits, not memory
 _MOST_COMPUTATIONS: Final = 500  # of an iteration, once for each vector: more cost too much to compile
-_LEAST_ROUNDS: Final = 16  # of a loop that is made wider
+_LEAST_VECTORS: Final = 16  # of a loop that is made wider
 _SHARED: Final = 4  # lane-invariant statements that a short loop should not repeat
 
 
@@ -80,7 +80,7 @@ def _share(function: Function, machine: Machine) -> tuple[Function, Share | None
     chain = _chain(function.body)
     total = work(function.body.statements, machine) if chain else 0.0
     if not chain or total < machine.shared_work:
-        return replace(function, body=_without_last_rounds(function.body)), None
+        return replace(function, body=_without_remainders(function.body)), None
     chosen = _choose(chain)
     loop, count = chain[chosen], trips(chain[chosen])
     begin, end = Register(I64, "begin"), Register(I64, "end")
@@ -93,7 +93,7 @@ def _share(function: Function, machine: Machine) -> tuple[Function, Share | None
         else:
             inner, lanes = _part(loop, begin, end), loop.lanes
     else:
-        inner = replace(loop, start=begin, stop=end, body=_without_last_rounds(loop.body))
+        inner = replace(loop, start=begin, stop=end, body=_without_remainders(loop.body))
     grain = max(1, int(machine.grain_work * count / total)) if total else 1
     grain = -(-max(grain, least) // lanes) * lanes
     statements: tuple[Statement, ...] = inner if isinstance(inner, tuple) else (inner,)
@@ -120,9 +120,9 @@ def _chain(body: Block) -> list[For]:
 
 def _choose(chain: Sequence[For]) -> int:
     """Return the loop to share: the outermost long enough, else the longest."""
-    rounds = [trips(loop) // loop.lanes for loop in chain]
-    long = [n for n, count in enumerate(rounds) if count >= _LEAST_TRIPS]
-    return long[0] if long else max(range(len(chain)), key=rounds.__getitem__)
+    vectors = [trips(loop) // loop.lanes for loop in chain]
+    long = [n for n, count in enumerate(vectors) if count >= _LEAST_TRIPS]
+    return long[0] if long else max(range(len(chain)), key=vectors.__getitem__)
 
 
 # -- wider vector loops -------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def _widened(block: Block) -> Block:
 
 def _width(loop: For) -> int:
     """Return the factor by which to widen a vector loop."""
-    whole = _in_one_round(loop)
+    whole = _as_one_vector(loop)
     if whole > 1:
         return whole
     computations = 0
@@ -165,17 +165,17 @@ def _width(loop: For) -> int:
                 return 1
     if loop.carries or computations < _CHAIN:
         return 1
-    most = min(_MOST_COMPUTATIONS // computations, trips(loop) // (loop.lanes * _LEAST_ROUNDS))
+    most = min(_MOST_COMPUTATIONS // computations, trips(loop) // (loop.lanes * _LEAST_VECTORS))
     return next((width for width in (4, 2) if width <= most), 1)
 
 
-def _in_one_round(loop: For) -> int:
+def _as_one_vector(loop: For) -> int:
     """Return the factor that makes a short loop a single vector, where each vector would repeat lane-invariant work.
 
     For example, a row that is gathered in four vectors looks its index up four times.
     """
-    rounds = trips(loop) // loop.lanes
-    if not isinstance(loop.stop, Constant) or loop.carries or rounds not in (2, 4) or trips(loop) % loop.lanes:
+    vectors = trips(loop) // loop.lanes
+    if not isinstance(loop.stop, Constant) or loop.carries or vectors not in (2, 4) or trips(loop) % loop.lanes:
         return 1
     varying = varying_registers(loop)
     shared = 0
@@ -189,7 +189,7 @@ def _in_one_round(loop: For) -> int:
                 pass
             case _:
                 return 1
-    return rounds if shared >= _SHARED else 1
+    return vectors if shared >= _SHARED else 1
 
 
 def _is_smooth(address: Address, index: Register) -> bool:
@@ -199,14 +199,14 @@ def _is_smooth(address: Address, index: Register) -> bool:
 # -- vector loops in blocks ---------------------------------------------------------------------------------------
 
 
-def _without_last_rounds(block: Block) -> Block:
+def _without_remainders(block: Block) -> Block:
     """Return the block with vector loops over blocks where their lengths leave a remainder."""
     statements: list[Statement] = []
     for s in block.statements:
         if not isinstance(s, For):
             statements.append(s)
         elif s.kind is not LoopKind.VECTOR:
-            statements.append(replace(s, body=_without_last_rounds(s.body)))
+            statements.append(replace(s, body=_without_remainders(s.body)))
         elif isinstance(s.stop, Constant) and trips(s) % s.lanes and trips(s) > s.lanes and _is_idempotent(s):
             statements.append(_blocks(s, index_constant(0), index_constant(-(-trips(s) // s.lanes))))
         else:

@@ -51,7 +51,7 @@ def reads_its_array(equation: Equation, definitions: Mapping[Var, Equation]) -> 
     """Whether an update or scatter computes its values or indices from elements of the array that it may have
     replaced. Returns None where that is unknown.
     """
-    array, place = equation.inputs[0], _place(equation)
+    array, place = equation.inputs[0], _start(equation)
     waiting = [(atom, place is not None and n == 0) for n, atom in enumerate(equation.inputs[1:])]
     seen: set[tuple[Atom, bool]] = set()
     while waiting:
@@ -63,13 +63,13 @@ def reads_its_array(equation: Equation, definitions: Mapping[Var, Equation]) -> 
         seen.add((atom, same))
         before = definitions.get(atom)
         if before is not None and is_map(before) and not (same and _takes_slice(before, array, place)):
-            waiting += [(operand, same and _keeps_places(before)) for operand in before.inputs]
+            waiting += [(operand, same and _keeps_indices(before)) for operand in before.inputs]
         if len(seen) > _FAR:
             return None
     return False
 
 
-def _place(equation: Equation) -> tuple[int, ...] | None:
+def _start(equation: Equation) -> tuple[int, ...] | None:
     """Return the start of an update, or None where it is not concrete."""
     starts = equation.inputs[2:]
     if not is_update(equation) or not all(isinstance(start, Literal) for start in starts):
@@ -85,7 +85,7 @@ def _takes_slice(equation: Equation, array: Atom, place: tuple[int, ...] | None)
     return params["start_indices"] == place and set(params["strides"]) == {1}
 
 
-def _keeps_places(equation: Equation) -> bool:
+def _keeps_indices(equation: Equation) -> bool:
     """Whether an element is computed from elements of the operands that have its index."""
     return isinstance(equation.primitive.lower, Pointwise | Compare | Convert)
 

@@ -19,7 +19,7 @@ from tracer.ir.program import Equation, Var
 from tracer.schedule.terms.element_cost import operations_of
 
 _NARROW: Final = 4  # values
-_PLACES: Final = 8  # that are tried
+_CUTS: Final = 8  # that are tried
 _CHEAP: Final = 2  # operations that are repeated rather than stored
 
 
@@ -59,7 +59,7 @@ class _Count:
         if sum(pulled.values()) > self.most:
             pulled = self._pulled(number)
             while sum(pulled.values()) > self.most and len(pulled) > 1:
-                for variable in self._at_narrow_place(number, pulled) or self._chosen(number, pulled):
+                for variable in self._at_narrow_cut(number, pulled) or self._chosen(number, pulled):
                     del self.inline[variable]
                 pulled = self._pulled(number)
         for variable in self.equations[number].outputs:
@@ -78,7 +78,7 @@ class _Count:
                     waiting.append(earlier)
         return pulled
 
-    def _at_narrow_place(self, number: int, pulled: Mapping[int, int]) -> Sequence[Var]:
+    def _at_narrow_cut(self, number: int, pulled: Mapping[int, int]) -> Sequence[Var]:
         """Return the values that cross the last of the narrowest cuts in the second half of the pulled equations, if
         narrow.
         """
@@ -87,7 +87,7 @@ class _Count:
         ends: dict[int, int] = {}  # how many values are read last, of the readers so far, by an equation
         for earlier, following in pairwise(order):
             before += pulled[earlier]
-            for variable in self._dear_results(earlier):
+            for variable in self._expensive_results(earlier):
                 last = self._last_reader(variable, number)
                 if last > earlier:
                     crossing += 1
@@ -95,7 +95,7 @@ class _Count:
             crossing -= sum(ends.pop(reader) for reader in [r for r in ends if r < following])
             if 2 * before >= total and 0 < crossing <= _NARROW:
                 places.append((crossing, -following))
-        for _, place in sorted(places)[:_PLACES]:
+        for _, place in sorted(places)[:_CUTS]:
             found = self._passing(number, pulled, -place)
             if found:
                 return found
@@ -110,7 +110,7 @@ class _Count:
         waiting = list(together)
         while waiting:
             earlier = waiting.pop()
-            for variable in self._dear_results(earlier):
+            for variable in self._expensive_results(earlier):
                 readers = self.readers.get(variable, [])
                 late = self._last_reader(variable, number) if earlier in pulled else readers[-1] if readers else -1
                 if late >= place:
@@ -124,7 +124,7 @@ class _Count:
                 return ()
         return found if sum(together.values()) <= self.most else ()
 
-    def _dear_results(self, number: int) -> Sequence[Var]:
+    def _expensive_results(self, number: int) -> Sequence[Var]:
         """Return the inline results of an equation that are too expensive to compute again."""
         return [v for v in self.equations[number].outputs if v in self.inline and self.total[v] > _CHEAP]
 

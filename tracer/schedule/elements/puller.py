@@ -254,7 +254,7 @@ class Puller:
         by_axes = self.axes(index, result)
         operand = equation.inputs[0]
         window: Window = (gather_window if kind == "windows" else slice_window)(equation, by_axes)
-        source = self._known_place(operand)
+        source = self._memory(operand)
         alone = [] if source else [(operand, ())]  # its one element, in registers
 
         def finish(found: Sequence[Element]) -> Element:
@@ -271,7 +271,7 @@ class Puller:
 
         return Plan([*window.demands, *alone], finish)
 
-    def _known_place(self, operand: Atom) -> Memory | None:
+    def _memory(self, operand: Atom) -> Memory | None:
         """Return the memory in which elements are read at computed indices, or None for a scalar in registers."""
         source = None if isinstance(operand, Literal) else self.source_of(operand)
         if isinstance(source, Memory):

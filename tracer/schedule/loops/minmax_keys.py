@@ -101,13 +101,13 @@ def key_of(b: Builder, op: ScalarOp, value: Operand) -> Operand:
         word = int(np.asarray(value.value).view(np.dtype(f"u{value.dtype.itemsize}")))
         return constant(_key_of_word(op, word, value.dtype), unsigned)
     turned = _turn(b, b.apply(ScalarOp.BITCAST, value, dtype=signed), signed)
-    return b.apply(ScalarOp.SUB, b.apply(ScalarOp.BITCAST, turned, dtype=unsigned), _least(op, value.dtype))
+    return b.apply(ScalarOp.SUB, b.apply(ScalarOp.BITCAST, turned, dtype=unsigned), _zero_word(op, value.dtype))
 
 
 def from_key(b: Builder, op: ScalarOp, key: Register, result: Register) -> Compute:
     """result = the float of a key."""
     signed = _WORDS[result.dtype][0]
-    turned = b.apply(ScalarOp.ADD, key, _least(op, result.dtype))
+    turned = b.apply(ScalarOp.ADD, key, _zero_word(op, result.dtype))
     word = _turn(b, b.apply(ScalarOp.BITCAST, turned, dtype=signed), signed)
     return Compute(result, ScalarOp.BITCAST, (word,))
 
@@ -118,7 +118,7 @@ def _turn(b: Builder, word: Operand, signed: DType) -> Operand:
     return b.apply(ScalarOp.XOR, word, b.apply(ScalarOp.AND, sign, constant(np.iinfo(signed).max, signed)))
 
 
-def _least(op: ScalarOp, dtype: DType) -> Constant:
+def _zero_word(op: ScalarOp, dtype: DType) -> Constant:
     """Return the inverted word with key 0."""
     bits, infinity = dtype.itemsize * 8, _INFINITY[dtype]
     negative = (infinity | 1 << (bits - 1)) ^ ((1 << (bits - 1)) - 1)
@@ -128,4 +128,4 @@ def _least(op: ScalarOp, dtype: DType) -> Constant:
 def _key_of_word(op: ScalarOp, word: int, dtype: DType) -> int:
     bits = dtype.itemsize * 8
     turned = word ^ ((1 << (bits - 1)) - 1) if word >> (bits - 1) else word
-    return (turned - int(_least(op, dtype).value)) % (1 << bits)
+    return (turned - int(_zero_word(op, dtype).value)) % (1 << bits)

@@ -46,7 +46,7 @@ _MOST_NESTS: Final = 16  # each is held against all before it
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Region:
     """Memory that a nest is given. Views of the arena with equal offset and dtype are the same memory."""
 
     buffer: Buffer | tuple[int, str]
@@ -80,7 +80,7 @@ class Rows:
 
     nest: Nest
     invoke: Invoke
-    uses: Mapping[Place, Use]
+    uses: Mapping[Region, Use]
 
 
 def fuse_rows(module: Module, target: Target = CPU) -> Module:
@@ -170,11 +170,11 @@ class _Fusion:
         shared: list[tuple[int, ...]] = []  # for each nest, which of the arguments its parameters are
         for rows in run:
             for argument in rows.invoke.arguments:
-                key = _place(argument) if isinstance(argument, View) else argument
+                key = _region(argument) if isinstance(argument, View) else argument
                 if key not in places:
                     places[key] = len(arguments)
                     arguments.append(argument)
-            shared.append(tuple(places[_place(a) if isinstance(a, View) else a] for a in rows.invoke.arguments))
+            shared.append(tuple(places[_region(a) if isinstance(a, View) else a] for a in rows.invoke.arguments))
         name = (tuple(rows.nest.function.name for rows in run), tuple(shared))
         if name not in self.made:
             self.made[name] = _fused_function(f"rows{len(self.made)}", [rows.nest for rows in run], shared)
@@ -232,11 +232,11 @@ def _nest(function: Function, machine: Machine) -> Nest | None:
 # -- memory --------------------------------------------------------------------------------------------------------
 
 
-def _place(view: View) -> Place:
+def _region(view: View) -> Region:
     buffer = view.buffer
     if buffer.space is Space.ARENA:
-        return Place((buffer.offset, buffer.dtype.str), view.start)
-    return Place(buffer, view.start)
+        return Region((buffer.offset, buffer.dtype.str), view.start)
+    return Region(buffer, view.start)
 
 
 def _steps(loop: For, inner: Sequence[Statement]) -> dict[Buffer, int | None]:
@@ -249,14 +249,14 @@ def _steps(loop: For, inner: Sequence[Statement]) -> dict[Buffer, int | None]:
     return {buffer: steps.pop() if len(steps) == 1 else None for buffer, steps in found.items()}
 
 
-def _uses(nest: Nest, s: Invoke) -> dict[Place, Use]:
+def _uses(nest: Nest, s: Invoke) -> dict[Region, Use]:
     """Return the uses of memory by a call."""
-    uses: dict[Place, Use] = {}
+    uses: dict[Region, Use] = {}
     for parameter, argument in zip(nest.function.parameters, s.arguments, strict=True):
         if not isinstance(argument, View):
             continue
         assert isinstance(parameter, Buffer)
-        place, step, written = _place(argument), nest.steps.get(parameter), parameter.written
+        place, step, written = _region(argument), nest.steps.get(parameter), parameter.written
         if place in uses:
             step, written = step if uses[place].step == step else None, written or uses[place].written
         uses[place] = Use(argument, step, written)

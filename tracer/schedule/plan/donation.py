@@ -62,7 +62,7 @@ class _Chooser:
         equation = definitions[version]
         before = updated(equation, version, definitions)
         for number, operand in fitting.items():
-            if operand is before and self.plan.last_read[operand] <= self.plan.place.get(version, -1):
+            if operand is before and self.plan.last_read[operand] <= self.plan.step_of.get(version, -1):
                 yield Donor(number, is_updated=True)
         for number, operand in fitting.items():
             if self.plan.may_overwrite(operand, version, equation):

@@ -239,7 +239,7 @@ class _Planner:
 
     def _group(self) -> BlockPlan:
         steps: list[Step] = []
-        place: dict[Var, int] = {}
+        step_of: dict[Var, int] = {}
         open_nests: dict[tuple[int, ...], int] = {}
         last_read: dict[Var, int] = {}
         last_shifted: dict[Var, int] = {}
@@ -257,7 +257,7 @@ class _Planner:
             elif rooted:
                 domain = _domain(equation)
                 joined = None if called else open_nests.get(domain)
-                if joined is not None and self._may_join(steps[joined], joined, equation, pulled, place):
+                if joined is not None and self._may_join(steps[joined], joined, equation, pulled, step_of):
                     number = joined
                 else:
                     steps.append(Nest(domain))
@@ -272,7 +272,7 @@ class _Planner:
             else:
                 steps.append(Single(equation) if _is_single(equation) else Other(equation))
             for variable in equation.outputs:
-                place[variable] = number
+                step_of[variable] = number
             for variable, same in pulled.items():
                 last_read[variable] = max(last_read.get(variable, 0), number)
                 if not same or not rooted or variable.type.shape != domain:
@@ -287,7 +287,7 @@ class _Planner:
                 read = last_read.get(new, 0)
                 last_read[old] = max(last_read.get(old, 0), read)
                 last_shifted[old] = max(last_shifted.get(old, 0), last_shifted.get(new, 0))
-        return BlockPlan(steps, self.inline, place, last_read, last_shifted, self.calls)
+        return BlockPlan(steps, self.inline, step_of, last_read, last_shifted, self.calls)
 
     def _is_rename(self, equation: Equation) -> bool:
         """Whether a stored value is its operand's memory under another name or shape."""
@@ -318,7 +318,7 @@ class _Planner:
         return found
 
     def _may_join(
-        self, nest: Step, number: int, equation: Equation, pulled: Mapping[Var, bool], place: Mapping[Var, int]
+        self, nest: Step, number: int, equation: Equation, pulled: Mapping[Var, bool], step_of: Mapping[Var, int]
     ) -> bool:
         assert isinstance(nest, Nest)
         axes = equation.params["axes"] if is_reduction(equation) else None
@@ -327,7 +327,7 @@ class _Planner:
         if self._together(nest, equation) > self.schedules.limits.nest_operations:
             return False
         for variable, identity in pulled.items():
-            at = place.get(variable, -1)
+            at = step_of.get(variable, -1)
             if at > number or (at == number and not (identity and is_map(self.definition[variable]))):
                 return False
         return True

@@ -49,7 +49,7 @@ class Versions:
 
     def _is_last(self, result: Var, before: Var) -> bool:
         """Whether a value is read last by the equation that makes the result of it, once, and by no other name."""
-        at = self.plan.place.get(result, -1)
+        at = self.plan.step_of.get(result, -1)
         updating = self.definitions[result]
         others = [e for e in self._readers[before] if e is not updating]
         once = len(self._readers[before]) == len(others) + 1
@@ -70,7 +70,7 @@ class Versions:
             if variable in self.plan.inline:
                 if not all(self._runs_before(reader, at, harmless) for reader in self._readers.get(variable, ())):
                     return False
-            elif self.plan.place[variable] >= at or isinstance(self.plan.steps[self.plan.place[variable]], Rename):
+            elif self.plan.step_of[variable] >= at or isinstance(self.plan.steps[self.plan.step_of[variable]], Rename):
                 return False
         return True
 

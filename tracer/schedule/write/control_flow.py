@@ -153,7 +153,7 @@ class Carries:
 def _must_keep(equation: Equation, old: Var, new: Var, plan: BlockPlan) -> bool:
     """Whether most of an array is updated while others need it as it was."""
     updates = is_update(equation) and equation.inputs[0] is old and is_most(equation)
-    return updates and plan.last_read.get(old, -1) > plan.place.get(new, -1)
+    return updates and plan.last_read.get(old, -1) > plan.step_of.get(new, -1)
 
 
 def _move_at_once(body: BlockWriter, moves: Sequence[tuple[Memory, Memory]]) -> None:

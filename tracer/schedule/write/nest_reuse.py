@@ -175,9 +175,9 @@ class _Lifting(_Encoder):
 
     def _inputs(self, equation: Equation) -> Hashable:
         if equation not in self.made:
-            lifts = _takes_numbers(equation)
+            lifts = _takes_constants(equation)
             inputs = [
-                self._lifted(a) if lifts and isinstance(a, Literal) and _is_number(a) else a for a in equation.inputs
+                self._lifted(a) if lifts and isinstance(a, Literal) and _is_float(a) else a for a in equation.inputs
             ]
             changed = any(a is not b for a, b in zip(inputs, equation.inputs, strict=True))
             new = replace(equation, inputs=tuple(inputs)) if changed else equation
@@ -198,7 +198,7 @@ class _Lifting(_Encoder):
         return self._number(atom) if register is None else ("number", self._leaf(register), atom.type)
 
 
-def _takes_numbers(equation: Equation) -> bool:
+def _takes_constants(equation: Equation) -> bool:
     """Whether an equation is computed in the same way from a number that is known and from one that is not."""
     match equation.primitive.lower:
         case Pointwise(op):
@@ -209,7 +209,7 @@ def _takes_numbers(equation: Equation) -> bool:
             return False
 
 
-def _is_number(literal: Literal) -> bool:
+def _is_float(literal: Literal) -> bool:
     return literal.type.dtype in (F32, F64)
 
 

@@ -81,10 +81,10 @@ class _LanePuller(Puller):
             raise MisfitError
         return super()._plan(variable, index)
 
-    def _known_place(self, operand: Atom) -> Memory | None:
+    def _memory(self, operand: Atom) -> Memory | None:
         if operand.type.shape and not (isinstance(operand, Var) and isinstance(self.sources.get(operand), Memory)):
             raise MisfitError
-        return super()._known_place(operand)
+        return super()._memory(operand)
 
 
 class LaneWriter:
