@@ -99,8 +99,8 @@ class Lowered:
         First the program as traced, then after each program pass that changed it. Then its loop nests, before and
         after each loop pass.
 
-        >>> [stage.name for stage in tracer.jit(lambda x: x + 0 * x).lower(np.zeros(4, np.int32)).stages()[:3]]
-        ['traced', 'simplify', 'loops']
+        >>> [stage.name for stage in tracer.jit(lambda x: x + x).lower(np.zeros(4)).stages()[:3]]
+        ['traced', 'loops', 'fuse_rows']
         """
         on = compiling.this_cpu()
         found = [Stage("traced", str(self._traced.program))]
