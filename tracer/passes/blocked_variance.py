@@ -159,7 +159,7 @@ def _together(given: Sequence[Any], spread: _Spread) -> Any:
 
 
 def _divided(x: Any, n: int) -> Any:
-    """x / n. A product is inlined in its readers, where a quotient would be stored."""
+    """Return x / n. A product is inlined in its readers, where a quotient would be stored."""
     return div(x, float(n)) if n & (n - 1) else mul(x, 1.0 / n)
 
 
@@ -168,7 +168,7 @@ def _square(x: Any) -> Any:
 
 
 def _product(x: Any, y: Any) -> Any:
-    """x y; of complex numbers the sum of the products of their parts."""
+    """Return x y, or the sum of the products of parts of complex numbers."""
     if dtypes.is_complex(x.dtype):
         return add(mul(real(x), real(y)), mul(imag(x), imag(y)))
     return mul(x, y)
@@ -307,7 +307,7 @@ def _cut(type: Any, axes: Sequence[int], sizes: VarianceBlocks) -> _Cut | None:
 
 
 def _parts(size: int, length: int, *, exactly: bool) -> Sequence[tuple[int, int, int]]:
-    """Blocks of about a length: of one that divides the axis, if there is one near; else a shorter one comes last."""
+    """Return blocks of about `length`: of a divisor of the axis near it, else with a shorter block last."""
     near = [n for n in range(max(length // 2, 1), 2 * length + 1) if size % n == 0 and not exactly]
     length = min(near, key=lambda n: abs(n - length), default=length)
     count, rest = divmod(size, length)

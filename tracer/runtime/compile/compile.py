@@ -147,7 +147,7 @@ def compile_scheduled(program: Program, scheduled: Scheduled) -> Compiled:
 
 
 def load(text: str, routines: Sequence[str], opt: int = USUAL) -> LoadedModule:
-    """LLVM text as machine code in this process."""
+    """Load LLVM text as machine code in this process."""
     program, common = apart(text)
     symbols = {**outside_symbols(program, routines, objects.kernel), **common_symbols(common, objects.kernel)}
     return load_object(objects.get(program, opt), symbols)

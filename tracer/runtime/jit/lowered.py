@@ -72,7 +72,7 @@ class Lowered:
         return compiling.compile_program(self._traced.program, donated, contracts=self._contracts)
 
     def program(self) -> Program:
-        """As traced: captured arrays first, then the arguments' leaves."""
+        """Return the traced program. Its inputs are captured arrays, then the arguments' leaves."""
         return self._traced.program
 
     @property
@@ -86,11 +86,11 @@ class Lowered:
         return shapes(self._traced)
 
     def lower(self) -> Lowered:
-        """This very object: `jit(f).trace(x).lower()` is `jit(f).lower(x)`."""
+        """Return this object: `jit(f).trace(x).lower()` is `jit(f).lower(x)`."""
         return self
 
     def optimized(self) -> Program:
-        """After the passes."""
+        """Return the program after its passes."""
         return pipeline.optimize(self._traced.program, compiling.this_cpu(), contracts=self._contracts)
 
     def stages(self) -> tuple[Stage, ...]:
@@ -113,28 +113,28 @@ class Lowered:
         return tuple(found)
 
     def loops(self) -> Module:
-        """Scheduled: loop nests and buffers."""
+        """Return the scheduled loop nests and buffers."""
         return self._compiled.scheduled.module
 
     def llvm(self) -> Text:
-        """As LLVM's text."""
+        """Return the LLVM text."""
         return Text(self._compiled.text)
 
     def asm(self) -> Text:
-        """As this machine's assembly language."""
+        """Return the assembly text of this machine."""
         compiled = self._compiled
         program, shared = outlined_functions.apart(compiled.text)
         own = llvm.assembly(program, opt=opt_level.level(compiled.scheduled.module))
         return Text("\n".join([own, *map(llvm.assembly, shared.values())]))
 
     def cuda(self, arch: str = "sm_90") -> Text:
-        """As CUDA C++, with what has no kernel yet in comments. Raises DeviceError for an unknown architecture."""
+        """Return CUDA C++, with missing kernels in comments. Raises DeviceError for an unknown architecture."""
         on_gpu = target.cuda(arch)
         program = pipeline.optimize(self._traced.program, on_gpu, contracts=self._contracts)
         return Text(gpu.cuda_text(program, on_gpu))
 
     def cost(self) -> CostReport:
-        """Arithmetic and memory traffic of the optimised program, by equation and in all."""
+        """Return arithmetic and memory traffic of the optimised program, by equation and in total."""
         return report(self.optimized())
 
     def flops(self) -> int:
@@ -142,7 +142,7 @@ class Lowered:
         return flops(self.optimized())
 
     def memory(self) -> Memory:
-        """Bytes of arguments, results and temporaries, known before anything runs, and of copies of these arguments.
+        """Return bytes of arguments, results, temporaries and copies of arguments, known before anything runs.
 
         Loops of unknown length that are differentiated in reverse keep values of every round: `growth` says how many
         bytes, and `after(rounds)` what the peak is then. On Linux, calls of 50 MB or more are held to 5 % of this by
@@ -210,9 +210,9 @@ class CompiledFunction:
                 consume([call.leaves[n] for n in donated], list(donated.values()))
 
     def cost(self) -> CostReport:
-        """As `Lowered.cost`."""
+        """Return `Lowered.cost()`."""
         return self._lowered.cost()
 
     def memory(self) -> Memory:
-        """As `Lowered.memory`."""
+        """Return `Lowered.memory()`."""
         return self._lowered.memory()

@@ -1,4 +1,4 @@
-"""Batches of small matrices: one problem a lane, so that vectors are full whatever the sizes.
+"""Batches of small matrices: one problem a lane, so that vectors are full for any size.
 
 A block of problems is transposed so that one element of all of them is a vector. Algorithms work on these vectors in
 scratch memory that stays in the first cache, and the result is transposed back. Lanes are independent, so neither
@@ -147,7 +147,7 @@ class Lanes:
     # -- arithmetic ------------------------------------------------------------------------------------------------
 
     def less_product(self, total: Element, x: Element, y: Element) -> Element:
-        """total - x * y, each product rounded with its sum."""
+        """Return total - x * y, each product rounded with its sum."""
         fma, minus = ScalarOp.FMA, self.b.apply(ScalarOp.NEG, x[0])
         if len(x) == 1:
             return (self.b.apply(fma, minus, y[0], total[0]),)
@@ -164,12 +164,12 @@ class Lanes:
         return x if len(x) == 1 else (x[0], self.b.apply(ScalarOp.NEG, x[1]))
 
     def size(self, x: Element) -> Operand:
-        """|x|, or |Re x| + |Im x|."""
+        """Return |x|, or |Re x| + |Im x|."""
         parts = [self.b.apply(ScalarOp.ABS, part) for part in x]
         return parts[0] if len(x) == 1 else self.b.apply(ScalarOp.ADD, *parts)
 
     def divider(self, x: Element) -> Callable[[Element], Element]:
-        """Division by x, as a product with its reciprocal.
+        """Return a function that divides by x, as a product with its reciprocal.
 
         Subnormal divisors and their dividends are scaled by a power of two first, so that no reciprocal overflows."""
         dtype = x[0].dtype

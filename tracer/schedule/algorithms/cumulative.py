@@ -86,7 +86,7 @@ class Cumulative:
     def store(
         self, f: FunctionWriter, result: Memory, around: Sequence[Affine], at: tuple[Affine, Affine], x: Element
     ) -> None:
-        """result[around, at] = x"""
+        """Store x at result[around, at]."""
         narrow = tuple(convert(f.builder, part, self.dtype) for part in x)
         f.store_at(result, self._position(around, *at), narrow)
 
@@ -114,7 +114,9 @@ class Cumulative:
         sink: Sink,
         start: Element = (),
     ) -> Element:
-        """From `first` on, `count` elements in a row, `most` at most; the last that came out. start: before them."""
+        """Write `count` elements of a row from `first` on, `most` at most, and return the last result. start: the total
+        before.
+        """
         b, lanes, keyed = f.builder, self.lanes, self.lanes > 1 and is_keyed(self.op, self.wide)
         start = start or tuple(self.start)
         start = tuple(key_of(b, self.op, x) for x in start) if keyed else start
@@ -192,7 +194,7 @@ class Cumulative:
     # -- the whole at once -----------------------------------------------------------------------------------------
 
     def in_rows(self) -> None:
-        """Rows that threads may share, each from its first to its last element."""
+        """Write rows that threads may share, each from its first to its last element."""
         f = FunctionWriter(self.writer)
         result = f.memory(self.target, written=True)
         with f.loops(self.around, LoopKind.PARALLEL) as around:
@@ -200,7 +202,7 @@ class Cumulative:
         f.invoke()
 
     def in_columns(self) -> None:
-        """Blocks of columns that threads may share, row after row."""
+        """Write blocks of columns that threads may share, row after row."""
         f = FunctionWriter(self.writer)
         b, result = f.builder, f.memory(self.target, written=True)
         lanes = self.column_lanes

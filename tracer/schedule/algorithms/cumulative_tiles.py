@@ -109,7 +109,7 @@ class _Tiles:
             self._write_results(around, group)
 
     def _chain(self, b: Builder) -> None:
-        """Totals before each tile: the last group's total first, then joined tile by tile."""
+        """Write the totals before each tile: the last group's total first, then joined tile by tile."""
         c, behind_last = self.c, self.at_once * self.c.inner
         with self._each_column(b) as j:
             self._store(b, self.before, j, self._load(b, self.before, shifted(j, behind_last)))

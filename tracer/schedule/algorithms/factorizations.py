@@ -82,7 +82,9 @@ def write_cholesky(writer: BlockWriter, equation: Equation) -> None:
 
 
 def _cholesky(n: int, lanes: Lanes, a: Cells) -> None:
-    """Column by column. One that is not positive makes its root NaN, which goes on to the last diagonal element."""
+    """Write the factor column by column. A non-positive pivot makes its root NaN, which reaches the last diagonal
+    element.
+    """
     b, end = lanes.b, Affine(n)
 
     def column(j: Affine) -> None:
@@ -113,7 +115,7 @@ def _cholesky(n: int, lanes: Lanes, a: Cells) -> None:
 
 
 def _less_square(b: Builder, total: Element, x: Element) -> Element:
-    """total - |x|^2."""
+    """Return total - |x|^2."""
     (left,) = total
     for part in x:
         left = b.apply(ScalarOp.FMA, b.apply(ScalarOp.NEG, part), part, left)
@@ -170,7 +172,7 @@ def write_lu(writer: BlockWriter, equation: Equation) -> None:
 
 
 def _lu(m: int, n: int, lanes: Lanes, a: Cells, pivots: Cells, permutation: Cells) -> None:
-    """Column by column: the largest element's row to the front, then all rows below less their part of it."""
+    """Write the factors column by column: the row of the largest element is swapped up and eliminated below."""
     b, rows, columns = lanes.b, Affine(m), Affine(n)
     lanes.each(ZERO, rows, lambda i: permutation.put((_as_i32(b, i),), i))
 
@@ -211,7 +213,7 @@ def _as_i32(b: Builder, index: Affine) -> Operand:
 
 
 def write_turned(writer: BlockWriter, source: Memory, target: Memory, sizes: tuple[int, int, int]) -> None:
-    """target[c, j, i] = source[c, i, j]."""
+    """Write target[c, j, i] = source[c, i, j]."""
     f = FunctionWriter(writer)
     read, written = f.memory(source), f.memory(target, written=True)
     turned = (sizes[0], sizes[2], sizes[1])
@@ -280,7 +282,7 @@ def write_triangular_solve(writer: BlockWriter, equation: Equation) -> None:
 
 
 def _triangular(equation: Equation, n: int, others: int, lanes: Lanes, a: Cells, x: Cells) -> None:
-    """Row by row, from the corner of the triangle on; from the right, with everything turned."""
+    """Write the solution row by row from the corner of the triangle, transposed for systems from the right."""
     params = equation.params
     left, unit = params["left_side"], params["unit_diagonal"]
     turned = params["transpose_a"] == left

@@ -55,7 +55,7 @@ class Moving:
 
 
 def write_sort(writer: BlockWriter, equation: Equation) -> None:
-    """Sort every row along the dimension; the operands behind the keys follow."""
+    """Write a sort of every row along the dimension. Operands after the keys follow them."""
     shape, axis = equation.inputs[0].type.shape, equation.params["dimension"]
     if size(equation.inputs[0].type) and _by_library(equation):
         _write_library_sort(writer, equation)
@@ -187,7 +187,7 @@ def _before(b: Builder, p: Operand, q: Operand) -> Operand:
 
 
 def _sort_blocks(f: FunctionWriter, equation: Equation, moving: Moving, row: Sequence[Affine]) -> int:
-    """Runs in order, from the operands into the first half of the scratch; how long they are."""
+    """Write sorted runs from the operands into the first half of the scratch. Return their length."""
     b = f.builder
     simple = len(moving.keys) == 1 and moving.keys[0] == 1
     width = min(_BLOCK if simple else _SMALL_BLOCK, moving.n)
@@ -203,7 +203,7 @@ def _sort_blocks(f: FunctionWriter, equation: Equation, moving: Moving, row: Seq
 def _sort_block(
     f: FunctionWriter, equation: Equation, moving: Moving, row: Sequence[Affine], start: Affine, count: int
 ) -> None:
-    """Store `count` elements where the comparisons with the others say."""
+    """Store `count` elements, each at the count of its comparisons with the other ones."""
     b = f.builder
     items = [_load(f, equation, moving, row, shifted(start, k)) for k in range(count)]
     places: list[Operand] = [index_constant(0)] * count

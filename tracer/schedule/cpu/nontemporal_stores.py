@@ -66,7 +66,7 @@ def store_nontemporal(module: Module, target: Target = CPU) -> Module:
 
 
 def _results(entry: Function) -> dict[str, dict[int, int]]:
-    """Of each function, the parameters that are results of the program wherever it is called, and where they begin."""
+    """Return, by function, the parameters that are results of the program in every call, and their offsets."""
     found: dict[str, dict[int, int]] = {}
     for s in statements_of(entry.body):
         if isinstance(s, Invoke):
@@ -215,7 +215,7 @@ def _to_buffers(loop: For, stores: Sequence[Store], size: int) -> tuple[Block, d
 
 
 def stream(target: View, source: View, count: Operand) -> Library:
-    """target[: count] = source[: count], past the caches."""
+    """Return the statement target[: count] = source[: count], past the caches."""
     return Library("stream", (target, source, count, index_constant(target.buffer.dtype.itemsize)))
 
 

@@ -104,7 +104,7 @@ def _share(function: Function, machine: Machine) -> tuple[Function, Share | None
 
 
 def _chain(body: Block) -> list[For]:
-    """Loops of independent iterations that stand directly within each other, outermost first."""
+    """Return the perfectly nested loops of independent iterations, outermost first."""
     chain: list[For] = []
     while len(body.statements) == 1 and isinstance(body.statements[0], For):
         loop = body.statements[0]

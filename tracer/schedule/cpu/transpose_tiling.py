@@ -59,7 +59,7 @@ def tiled(loop: For, machine: Machine) -> For | None:
 
 
 def _chain(loop: For) -> tuple[list[For], tuple[Statement, ...]] | None:
-    """Two or more parallel loops directly within each other, and the loads, computations and stores within."""
+    """Return two or more perfectly nested parallel loops, and the loads, computations and stores within."""
     loops = [loop]
     while len(loops[-1].body.statements) == 1 and isinstance(loops[-1].body.statements[0], For):
         loops.append(loops[-1].body.statements[0])
@@ -144,7 +144,7 @@ class _Axis:
         self.count: Operand = index_constant(self.width) if length % self.width == 0 else Register(I64, "count")
 
     def sizes(self) -> list[Statement]:
-        """Statements for the length of a tile."""
+        """Return the statements for the length of a tile."""
         if not isinstance(self.count, Register):
             return []
         first = Register(I64, "first")
@@ -165,7 +165,7 @@ class _Axis:
         ]
 
     def loop(self, body: Block) -> For:
-        """Through a tile."""
+        """Return the loop through a tile."""
         return For(self.within, index_constant(0), self.count, body, LoopKind.PARALLEL)
 
 

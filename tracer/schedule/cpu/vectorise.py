@@ -85,7 +85,7 @@ def _serial(block: Block) -> Block:
 
 
 def _vectorizable(loop: For) -> bool:
-    """Independent iterations or joined reductions, over plain statements and simple loops."""
+    """Whether iterations are independent or reductions that join, over plain statements and simple loops."""
     simple = isinstance(loop.start, Constant) and int(loop.start.value) == 0 and loop.step == 1
     ordinary = all(carry.combine is not None for carry in loop.carries)
     if not simple or not ordinary or (loop.kind is LoopKind.SERIAL and not loop.carries):

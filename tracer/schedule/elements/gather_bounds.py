@@ -78,7 +78,7 @@ class Window:
 
 
 def gather_window(equation: Equation, index: Sequence[Affine]) -> Window:
-    """Of a gather, at an index of its result."""
+    """Return the window of a gather at an index of its result."""
     operand, indices, predicate = equation.inputs
     numbers: GatherDimensionNumbers = equation.params["dimension_numbers"]
     sizes: tuple[int, ...] = equation.params["slice_sizes"]
@@ -87,7 +87,7 @@ def gather_window(equation: Equation, index: Sequence[Affine]) -> Window:
 
 
 def scatter_window(equation: Equation, index: Sequence[Affine]) -> Window:
-    """Of a scatter, at an index of its updates."""
+    """Return the window of a scatter at an index of its updates."""
     operand, indices, updates, predicate = equation.inputs
     numbers = equation.params["dimension_numbers"]
     sizes = numbers.slice_sizes(len(operand.type.shape), updates.type.shape)
@@ -208,13 +208,13 @@ def _any_within(b: Builder, start: Operand, last: int) -> Operand:
 
 
 def slice_window(equation: Equation, index: Sequence[Affine]) -> Window:
-    """Of a dynamic_slice, at an index of its result."""
+    """Return the window of a dynamic_slice at an index of its result."""
     operand, *starts = equation.inputs
     return moved_window(operand.type, starts, equation.params["slice_sizes"], index)
 
 
 def update_window(equation: Equation, index: Sequence[Affine]) -> Window:
-    """Of a dynamic_update_slice, at an index of its update."""
+    """Return the window of a dynamic_update_slice at an index of its update."""
     operand, update, *starts = equation.inputs
     return moved_window(operand.type, starts, update.type.shape, index)
 

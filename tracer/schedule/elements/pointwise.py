@@ -75,5 +75,5 @@ def _compare(b: Builder, op: ScalarOp, elements: Sequence[Element]) -> Operand:
 
 
 def convert(b: Builder, x: Operand, dtype: DType) -> Operand:
-    """x as another dtype, by the rules of `ScalarOp.CONVERT`."""
+    """Return x as another dtype, by the rules of `ScalarOp.CONVERT`."""
     return b.convert(x, dtype)

@@ -141,7 +141,7 @@ def _shared(b: Builder, number: int, carry: Carry, threads: int) -> Buffer:
 
 
 def _partial(b: Builder, row: Row, names: Names, thread: Register, threads: int) -> list[Operand]:
-    """Step 1: each thread's share of the row."""
+    """Write step 1: each thread's share of the row."""
     innermost, axes = row.loops[-1], row.axes
     position = Register(innermost.index.dtype, "k") if len(row.loops) > 1 else innermost.index
     inner = Builder()
@@ -161,7 +161,7 @@ def _partial(b: Builder, row: Row, names: Names, thread: Register, threads: int)
 
 
 def _halved(b: Builder, carry: Carry, value: Operand, lanes: int) -> Operand:
-    """Step 2: the total of `lanes` lanes, in every one of them."""
+    """Write step 2: the total of `lanes` lanes, in every one of them."""
     assert carry.combine is not None
     offset = lanes // 2
     while offset:
@@ -173,7 +173,7 @@ def _halved(b: Builder, carry: Carry, value: Operand, lanes: int) -> Operand:
 def _across_warps(
     b: Builder, carries: Sequence[Carry], totals: Sequence[Operand], shared: Sequence[Buffer], thread: Register
 ) -> list[Operand]:
-    """Step 3: the first lane of each warp stores its total, and every warp joins all of them."""
+    """Write step 3: the first lane of each warp stores its total, and every warp joins all of them."""
     warps = shared[0].size
     warp = b.compute(ScalarOp.IDIV, thread, WARP, name="warp")
     first = b.compute(ScalarOp.EQ, b.compute(ScalarOp.IREM, thread, WARP), 0, name="first")
@@ -187,7 +187,7 @@ def _across_warps(
 
 
 def _finish(b: Builder, row: Row, names: Names, totals: Sequence[Operand], thread: Register) -> None:
-    """Step 4, and one thread for what follows."""
+    """Write step 4, and the statements that one thread runs afterwards."""
     outermost = row.loops[0]
     for start, carry, result, total in zip(
         outermost.carries, row.loops[-1].carries, outermost.results, totals, strict=True

@@ -174,7 +174,7 @@ def renamed(s: Statement, names: Names) -> Statement:
 def through_memory(
     parameters: Sequence[Buffer | Register],
 ) -> tuple[tuple[Buffer | Register, ...], tuple[Statement, ...]]:
-    """Parameters with buffers of one element for the scalars, and the loads that give the scalars back."""
+    """Return the parameters with one-element buffers for scalars, and the loads of these scalars."""
     taken: list[Buffer | Register] = []
     loads: list[Statement] = []
     for parameter in parameters:

@@ -105,7 +105,7 @@ def key_of(b: Builder, op: ScalarOp, value: Operand) -> Operand:
 
 
 def from_key(b: Builder, op: ScalarOp, key: Register, result: Register) -> Compute:
-    """result = the float of a key."""
+    """Write result = the float of a key."""
     signed = _WORDS[result.dtype][0]
     turned = b.apply(ScalarOp.ADD, key, _zero_word(op, result.dtype))
     word = _turn(b, b.apply(ScalarOp.BITCAST, turned, dtype=signed), signed)

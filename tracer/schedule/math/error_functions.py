@@ -28,7 +28,7 @@ def erf(x: Value) -> Value:
 
 
 def erfc(x: Value) -> Value:
-    """1 - erf(x), accurate relative to itself down to the least denormal.
+    """Return 1 - erf(x), accurate relative to itself down to the least denormal.
 
     e^(-a^2) g(a) for a = |x|, g tabulated, with a^2 and g in two parts each and the product rounded once; 2 less that
     where x is negative.
@@ -74,7 +74,7 @@ SLOPE: Final = {  # sqrt(pi) / 2 in two parts, both positive, so that -0 stays
 
 
 def _erf_inv_near_one(x: Value) -> Value:
-    """t - 5/16 - g(1/t) with t = sqrt(-log(1 - |x|)) in two parts, for |x| > 3/5."""
+    """Return t - 5/16 - g(1/t) with t = sqrt(-log(1 - |x|)) in two parts, for |x| > 3/5."""
     f = x.format
     size = abs(x)
     square, square_lost = _minus_log(select(size < 1.0, 1.0 - size, 0.25))  # exact; beyond anything in range
@@ -90,7 +90,7 @@ def _erf_inv_near_one(x: Value) -> Value:
 
 
 def _minus_log(x: Value) -> tuple[Value, Value]:
-    """-log(x) in two parts, for normal x <= 1/2."""
+    """Return -log(x) in two parts, for normal x <= 1/2."""
     layout = x.format
     exponent, f = x.exponent, x.significand - 1.0
     total, lost = fast_two_sum(exponent * -LN2_HIGH[layout], -f)

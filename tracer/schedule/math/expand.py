@@ -77,7 +77,7 @@ class Code:
         self._unnamed: dict[Register, tuple[object, ...]] = {}  # what `define` may still rename, with its key
 
     def apply(self, op: ScalarOp, dtype: DType, *operands: Operand) -> Value:
-        """Records op(*operands) of that result dtype, or finds it again."""
+        """Record op(*operands) of that result dtype, or finds it again."""
         key = (op, dtype, *map(id, operands))
         found = self._recorded.get(key)
         if found is None:
@@ -109,7 +109,7 @@ class Code:
         return tuple(Value(self, result) for result in results)
 
     def define(self, register: Register, value: Value) -> None:
-        """Makes `register` hold the value: by renaming, where the last statement computes it."""
+        """Make `register` hold the value: by renaming, where the last statement computes it."""
         last = self.statements[-1] if self.statements else None
         if isinstance(last, Compute) and last.result is value.operand and last.result in self._unnamed:
             self.statements[-1] = Compute(register, last.op, last.operands)
@@ -252,7 +252,7 @@ class Value:
         return self._unary(ScalarOp.SIGNIFICAND)
 
     def scale(self, n: Value) -> Value:
-        """self * 2^n, rounded once."""
+        """Return self * 2^n, rounded once."""
         return self._binary(ScalarOp.SCALE, n)
 
     def sqrt(self) -> Value:
@@ -268,7 +268,7 @@ class Value:
         return self._binary(ScalarOp.COPYSIGN, sign)
 
     def at_most(self, bound: Value | Number) -> Value:
-        """min(self, bound), or NaN where self is NaN: one instruction where hardware's min returns its second."""
+        """Return min(self, bound), NaN where self is NaN: one instruction if hardware's min returns its second."""
         return select(self.like(bound) < self, bound, self)
 
     def at_least(self, bound: Value | Number) -> Value:
@@ -293,7 +293,7 @@ _CONSTANTS: dict[tuple[object, DType], Constant] = {}  # few: the coefficients t
 
 
 def fma(a: Value | Number, b: Value | Number, c: Value | Number) -> Value:
-    """a * b + c, rounded once."""
+    """Return a * b + c, rounded once."""
     model = next(v for v in (a, b, c) if isinstance(v, Value))
     return model.code.apply(ScalarOp.FMA, model.dtype, *(model.like(v).operand for v in (a, b, c)))
 

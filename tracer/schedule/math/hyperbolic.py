@@ -34,7 +34,7 @@ def tanh(x: Value) -> Value:
 
 
 def _even_and_odd(size: Value) -> tuple[Value, Value, Value, Value]:
-    """(C, S, a, b) with size = n ln 2 + r: cosh r = 1 + C, sinh r = S, 2^n = 4 a, 2^-n = 4 b."""
+    """Return (C, S, a, b) with size = n ln 2 + r: cosh r = 1 + C, sinh r = S, 2^n = 4 a, 2^-n = 4 b."""
     f = size.format
     size = size.at_most((f.bias + 2.4) * LN2)
     n, scale = reduced_normal(size, LN2, down=2)
@@ -76,7 +76,7 @@ def acosh(x: Value) -> Value:
 
 
 def _log_of_one_plus_sum(x: Value, a: Value, b: Value) -> Value:
-    """log(1 + a + b), or log(2 x) where x is so large that a + b = 2 x but for overflow.
+    """Return log(1 + a + b), or log(2 x) where x is so large that a + b = 2 x but for overflow.
 
     x itself where it is not finite, and where it is so small that a + b = x and the result is too.
     """

@@ -16,13 +16,13 @@ QUARTER_PI: Final = {
 
 
 def _plus_quarters(quarters: Value, angle: Value, cubic: Value) -> Value:
-    """quarters * pi/4 + angle + cubic."""
+    """Return quarters * pi/4 + angle + cubic."""
     high, low = QUARTER_PI[angle.format]
     return fma(quarters, high, fma(quarters, low, cubic) + angle)
 
 
 def _atan_cubic(t: Value) -> Value:
-    """atan(t) - t for |t| <= 1/2."""
+    """Return atan(t) - t for |t| <= 1/2."""
     z = t * t
     return (t * z) * polynomial(z, t.format.of(c.ATAN_F32, c.ATAN_F64))
 
@@ -58,7 +58,7 @@ def atan2(y: Value, x: Value) -> Value:
 
 
 def _asin_parts(x: Value) -> tuple[Value, Value, Value, Value]:
-    """(large, s, cubic, tail): asin|x| = s + cubic * tail where |x| <= 1/2, else pi/2 - 2 times that.
+    """Return (large, s, cubic, tail): asin|x| = s + cubic * tail where |x| <= 1/2, else pi/2 - 2 times that.
 
     s = sqrt((1 - |x|) / 2) where x is large. The rounding error of the root is at most half an ulp of the results,
     which have a factor of 2 and, for asin, pi/2 added.

@@ -22,7 +22,7 @@ def growing(size: Value, scale: float) -> Value:
 
 
 def parts(size: Value, entry: Value, rows: Rows) -> tuple[Value, Value, Value]:
-    """(d, slope, value): the function is value + d * slope."""
+    """Return (d, slope, value): the function is value + d * slope."""
     centres, values, *others = rows
     d = size - lookup(entry, centres)
     slope = lookup(entry, others[-1])

@@ -9,7 +9,7 @@ from tracer.schedule.math.trigonometric_reduction import Unit, reduced
 
 
 def _sin_of_reduced(r: Value, bits: Value) -> Value:
-    """(-1)^bits sin(r) for |r| <= pi/2, never beyond 1."""
+    """Return (-1)^bits sin(r) for |r| <= pi/2, never beyond 1."""
     f = r.format
     r = (r.bits ^ (bits << (8 * f.dtype.itemsize - 1))).as_float
     z = r * r

@@ -18,7 +18,7 @@ class Arena:
         self._count = 0
 
     def allocate(self, type: Type) -> Memory:
-        """Room for a value, which nothing else has."""
+        """Return new memory for a value."""
         dtype, _ = components(type)
         self._count += 1
         count = scalar_count(type)

@@ -78,7 +78,7 @@ def _take(free: list[tuple[int, int]], wanted: int, size: int) -> int:
 
 
 def _give_back(free: list[tuple[int, int]], offset: int, length: int) -> None:
-    """Free memory, coalesced with its free neighbours."""
+    """Free memory and coalesce it with its free neighbours."""
     for hole in [h for h in free if h[1] + h[0] == offset or h[1] == offset + length]:
         free.remove(hole)
         offset, length = min(offset, hole[1]), length + hole[0]
@@ -187,7 +187,7 @@ def _in_turn(loop: For, read: Buffer, written: Buffer, size: int, around: tuple[
 
 
 def _spans(body: Block, spaces: Collection[Space] = (Space.ARENA,)) -> dict[Buffer, Span]:
-    """When each array of the arena, or of other spaces, is in use."""
+    """Return the span in which each array of the arena, or of other spaces, is live."""
     found: dict[Buffer, Path] = {}
     walk = _Walk(spaces)
     walk.block(body, found)

@@ -96,7 +96,7 @@ def unflatten(builder: Builder, index: Index, shape: tuple[int, ...], extents: E
 
 
 def _groups(position: Affine, shape: Sequence[int], extents: Extents) -> Iterator[tuple[Affine, Sequence[int]]]:
-    """Runs of axes, and the position within each: between two runs the terms fall on one side or the other."""
+    """Yield runs of axes with the position within each. Every term belongs to a single run."""
     begin = 0
     for axis, stride in enumerate(shapes.strides(shape)):
         split = _split(position, stride, extents) if axis + 1 < len(shape) and stride else None
@@ -146,7 +146,7 @@ def _divided(builder: Builder, position: Affine, sizes: Sequence[int], extents: 
 
 
 def _quotient_and_rest(builder: Builder, x: Operand, divisor: int, extent: int) -> tuple[Operand, Operand]:
-    """x divided by a constant, for 0 <= x < extent, with what vectors of i64 have instructions for.
+    """Return quotient and remainder by a constant, for 0 <= x < extent, in instructions that i64 vectors have.
 
     By a multiplication: Granlund & Montgomery 1994, PLDI.
     """

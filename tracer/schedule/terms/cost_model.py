@@ -59,7 +59,7 @@ def trips(loop: For) -> int:
 
 
 def limits_of(statements: Iterable[Statement]) -> Iterator[tuple[Register, int]]:
-    """Registers that are at most a constant: how long a tile is, which may be the last one."""
+    """Yield registers with a constant upper bound, such as the length of a tile that may be the last."""
     for s in statements:
         if isinstance(s, Compute) and s.op is ScalarOp.MIN and s.result.dtype == I64:
             yield from ((s.result, int(x.value)) for x in s.operands if isinstance(x, Constant))

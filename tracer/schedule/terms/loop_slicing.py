@@ -33,7 +33,7 @@ def moved(loop: For, start: Address, stop: Operand) -> For:
 
 
 def _position(position: Register, index: Register, start: Address) -> list[Statement]:
-    """position = start + index, for what reads its value."""
+    """Return the statements of position = start + index, for readers of its value."""
     if not start.terms:
         return [Compute(position, ScalarOp.ADD, (index, index_constant(start.constant)))]
     ((register, coefficient),) = start.terms

@@ -388,7 +388,7 @@ def _block(
 
 
 def _sources(writer: BlockWriter, atoms: Sequence[Atom]) -> list[Source]:
-    """Operands of a nested program: arrays in memory, values without axes in registers."""
+    """Return the operands of a nested program: arrays in memory, values without axes in registers."""
     return [_source(writer, atom) for atom in atoms]
 
 

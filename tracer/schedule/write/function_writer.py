@@ -41,7 +41,7 @@ class FunctionWriter:
                 return source
 
     def puller(self) -> Puller:
-        """Elements for the scope that is open; good until it closes."""
+        """Return a puller for the open scope, valid until it closes."""
         return Puller(self.builder, self.source_of, self.extents, self.writer.module.sites)
 
     def element(self, atom: Atom, index: Index) -> Element:
@@ -49,7 +49,7 @@ class FunctionWriter:
 
     @contextmanager
     def loops(self, shape: Sequence[int], kind: LoopKind | Sequence[LoopKind]) -> Iterator[tuple[Affine, ...]]:
-        """Loops over a shape, outermost first, of one kind or of one for each axis; gives the index."""
+        """Open loops over a shape, outermost first, of one kind or one for each axis, and yield the index."""
         kinds = [kind] * len(shape) if isinstance(kind, LoopKind) else kind
         with ExitStack() as stack:
             index = []
@@ -63,7 +63,7 @@ class FunctionWriter:
             yield tuple(index)
 
     def store(self, target: Memory, index: Sequence[Affine], element: Element, mask: Operand | None = None) -> None:
-        """target[index] = element, where the mask holds."""
+        """Store target[index] = element, where the mask holds."""
         self.store_at(target, flatten(index, target.type.shape), element, mask)
 
     def store_at(self, target: Memory, position: Affine, element: Element, mask: Operand | None = None) -> None:

@@ -53,7 +53,7 @@ class Written:
 
 
 def written(name: str, nest: NestKey, invocation: Invocation) -> Written:
-    """Function of a nest, with the facts that a call for an equal nest needs."""
+    """Return a nest's function with the facts that a call for an equal nest needs."""
     numbers = {_place(leaf): number for number, leaf in enumerate(nest.leaves)}
     return Written(name, tuple(numbers[_place(argument)] for argument in invocation.arguments))
 

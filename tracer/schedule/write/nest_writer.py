@@ -232,7 +232,7 @@ def _loop(
 
 
 def _reduced_loops(inner: list[Statement], axes: Sequence[Axis], sums: Sequence[Sum]) -> list[Statement]:
-    """Loops that join partial results; the innermost one says so, those around it hand the sums on."""
+    """Return the loops that join partial results. The innermost one combines, outer ones pass the sums on."""
     if not axes:
         start = [Compute(s.result, s.op, (_initial(s.op, s.value), s.value)) for s in sums]
         return [*inner, *start]

@@ -125,7 +125,7 @@ class BlockWriter:
         return self.sources[variable]
 
     def target_of(self, variable: Var) -> Memory:
-        """Memory for a value that is about to be stored: its target, or a new slice of the arena."""
+        """Return memory for a value to be stored: its target, or a new slice of the arena."""
         source = self.sources.get(variable)
         if isinstance(source, Memory):
             return source
@@ -134,7 +134,7 @@ class BlockWriter:
         return memory
 
     def allocate(self, type: Type) -> Memory:
-        """New memory in the arena."""
+        """Return new memory in the arena."""
         return self.module.arena.allocate(type)
 
     def memory_of(self, atom: Atom) -> Memory:

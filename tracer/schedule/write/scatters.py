@@ -121,7 +121,7 @@ def _combine(
 
 
 def write_update_slice(writer: BlockWriter, equation: Equation) -> None:
-    """dynamic_update_slice."""
+    """Write a dynamic_update_slice."""
     (operand, update, *_), (variable,) = equation.inputs, equation.outputs
     source = writer.memory_of(operand)
     read = operand if isinstance(operand, Var) and operand is not update and operand in writer.reads([update]) else None

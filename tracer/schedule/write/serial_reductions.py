@@ -29,7 +29,7 @@ _COMPLEX_STARTS: Final = {
 
 
 def join(b: Builder, op: ScalarOp, x: Element, y: Element) -> Element:
-    """x op y on elements."""
+    """Return x op y on elements."""
     if len(x) == 2:
         return combine(b, op, x, y)
     return tuple(scalar_op(b, op, pair) for pair in zip(x, y, strict=True))

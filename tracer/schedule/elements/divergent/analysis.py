@@ -131,7 +131,7 @@ def _fits(equation: Equation, fit: LaneFit, *, in_step: bool) -> bool:
 
 
 def _is_by_lane(block: Block, own: set[Register]) -> bool:
-    """Whether most computations differ by lane. Each vector repeats the others, which must not be loops."""
+    """Whether most computations differ by lane. Each vector repeats lane-invariant ones, which must not be loops."""
     varying = varying_from(block, own)
     alike = []
     for s in statements_of(block):
