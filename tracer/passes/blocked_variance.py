@@ -1,15 +1,15 @@
 """Variances in blocks: sums of squares about a mean read memory once.
 
-The mean of a large array is known when all of it has been read, and the squares are read again, from memory. Here the
-array is cut into blocks that stay in a cache: of each its own mean c_b, and the sums of differences from that and of
-their squares; then what the blocks' means are from the whole one (after Chan, Golub & LeVeque 1983, Algorithms for
-computing the sample variance, The American Statistician 37(3)):
+The mean of a large array is known once all of it has been read, and the squares would read it again, from memory. Here
+the array is cut into blocks that stay in a cache. Each block gives its own mean c_b, and the sums of differences from
+c_b and of their squares. The distances of the blocks' means from the whole mean c correct the total (after Chan, Golub
+& LeVeque 1983, Algorithms for computing the sample variance, The American Statistician 37(3)):
 
     sum (x - c)² = sum over blocks of [ sum (x - c_b)² + (c_b - c) (2 sum (x - c_b) + n_b (c_b - c)) ]
 
-which holds for any c and c_b, rounded means too: so it is as exact as two passes, and enough that c comes from the sum
-over the same axes. That sum, whoever else reads it, is the sum of the blocks'; and so is that of differences from c,
-which gradients of variances hold. Blocks follow from the shape and the dtype, and `rows` puts both passes over one
+This holds for any c and c_b, rounded means too. So it is as exact as two passes, and c need only come from the sum over
+the same axes. That sum becomes the sum of the blocks' sums for all its readers. So do sums of differences from c, which
+gradients of variances hold. Blocks follow from the shape and the dtype, and row fusion puts both passes over a block
 into one loop.
 """
 

@@ -1,12 +1,13 @@
-"""Cache blocks: a chain of matrix products whose large values are read row by row runs on a few rows at a time.
+"""Cache blocks: a chain of matrix products with large intermediate values runs on a few rows at a time.
 
 Attention multiplies queries and keys to scores of [heads, queries, keys], makes weights of them, and multiplies these
-with values: results are small, what lies between is not, and goes to memory and back at every step. Here such a chain
-becomes a `scan` over blocks of its first axis, as many rows at once as fit into a cache: what lies between exists for
-one block only. Where a single row of the first axis is too much, it is cut in the same way itself.
+with values. Results are small, intermediate values are not, and go to memory and back at every step. Here such a chain
+becomes a `scan` over blocks of its first axis, as many rows at once as fit into a cache. Intermediate values exist for
+one block only. Where a single row of the first axis is too large, it is cut in the same way itself.
 
-A chain is what depends on a large product and treats rows alike: operations on elements, on axes within rows, and
-products with whole matrices, or row by row. Sums keep their order; products of fewer rows may round otherwise.
+A chain consists of the equations that depend on a large product and treat rows independently: elementwise operations,
+operations on axes within rows, and products with whole matrices or row by row. Sums keep their order. Products of fewer
+rows may round differently.
 """
 
 from __future__ import annotations
@@ -220,7 +221,7 @@ def _chain(program: Program, seed: Equation) -> _Chain | None:
         return None
     definitions = {v: e for e in program.equations for v in e.outputs}
     made: dict[Var, int] = {}
-    behind: set[Var] = set()  # what depends on the chain and is not of it
+    behind: set[Var] = set()  # values that depend on the chain without belonging to it
     steps: list[_Step] = []
     for equation in program.equations[program.equations.index(seed) :]:
         operands = [a for a in equation.inputs if isinstance(a, Var)]

@@ -144,12 +144,11 @@ class Lowered:
     def memory(self) -> Memory:
         """Return bytes of arguments, results, temporaries and copies of arguments, known before anything runs.
 
-        Loops of unknown length that are differentiated in reverse keep values of every round: `growth` says how many
-        bytes, and `after(rounds)` what the peak is then. On Linux, calls of 50 MB or more are held to 5 % of this by
-        tests/runtime/analysis/test_memory.py, and such loops to 6 %; those of linear algebra from 100 MB on with the
-        first call, whose peak, `first`, counts what compiling takes and the libraries that are loaded. Not counted:
-        room that BLAS
-        has for packing complex matrices, some MB a thread.
+        Loops of unknown length that are differentiated in reverse keep values of all their iterations: `growth` says
+        how many bytes, and `after(n)` is the peak for n iterations. On Linux, tests/runtime/analysis/test_memory.py
+        holds calls of 50 MB or more to 5 % of this, and such loops to 6 %. It holds those of linear algebra from 100 MB
+        on with the first call, whose peak, `first`, counts compilation and the libraries that are loaded. Not counted:
+        memory in which BLAS packs complex matrices, some MB a thread.
 
         >>> print(tracer.jit(lambda x: tnp.sort(x) + x).lower(np.zeros(1000)).memory())
         arguments            8,000 B

@@ -42,7 +42,7 @@ _LIBRARY_DTYPES = (
     dtypes.F64,
 )  # fmt: skip
 
-Items = tuple[Operand, ...]  # what moves: the scalars of the keys, and the position if anything needs it
+Items = tuple[Operand, ...]  # scalars that move: the keys', and the index if further operands need it
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 An update independent of the array goes into its memory at once. So does an update that reads, element by element, only
 the elements it replaces, as in `u.at[1:-1].add(f(v))`. An update that reads other elements, as in a stencil with fixed
 borders, needs the old values while it is stored. If it is most of the array, the result has other memory, and only the
-surroundings of the update are copied.
+elements around the update are copied.
 """
 
 from __future__ import annotations

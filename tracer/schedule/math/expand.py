@@ -74,7 +74,7 @@ class Code:
     def __init__(self) -> None:
         self.statements: list[Statement] = []
         self._recorded: dict[tuple[object, ...], Value] = {}
-        self._unnamed: dict[Register, tuple[object, ...]] = {}  # what `define` may still rename, with its key
+        self._unnamed: dict[Register, tuple[object, ...]] = {}  # statement that `define` may still rename, with its key
 
     def apply(self, op: ScalarOp, dtype: DType, *operands: Operand) -> Value:
         """Record op(*operands) of that result dtype, or finds it again."""

@@ -46,7 +46,7 @@ class Carries:
         self.types = [atom.type for atom in initial]
         self.buffers: list[Memory | StackSource | None] = []
         self.spare: dict[int, Memory] = {}  # second buffers, by the carry's position
-        self.framed: set[int] = set()  # updated arrays whose surroundings both buffers hold
+        self.framed: set[int] = set()  # updated arrays whose other elements both buffers hold
         self.entry: list[Carry] = []
         for atom, result in zip(initial, results, strict=True):
             if isinstance(atom.type, StackType):

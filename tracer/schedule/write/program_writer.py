@@ -90,7 +90,7 @@ class BlockWriter:
         own = owned or [False] * len(inputs)
         self.owned: set[Var] = {v for v, on in zip(program.inputs, own, strict=True) if on}
         self.shared: set[Var] = set()  # values whose memory goes by several names
-        self.framed: set[Var] = set()  # updates whose targets already hold the surroundings
+        self.framed: set[Var] = set()  # updates whose targets already hold the elements around them
         self.versions = Versions(program, self.plan)
         inputs_set = set(program.inputs)
         for atom, target in zip(program.outputs, targets, strict=True):
