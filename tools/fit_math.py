@@ -323,7 +323,7 @@ DIGAMMA_ROOT = mp.findroot(mp.digamma, mpf("1.4616"))
 
 HEADER = '''"""Coefficients of the polynomials, written by `tools/fit_math.py`: run it to change them.
 
-Constant term first. The expression that each stands for is beside its fit there; the comment is the greatest
+Constant term first. The expression that each stands for is beside its fit there; the comment is the max
 error of the approximation itself, as a power of two, in the measure it was fitted in.
 """
 

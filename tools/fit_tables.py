@@ -115,7 +115,7 @@ def tables() -> list[Table]:
 HEADER = '''"""Coefficients of piecewise polynomials, written by `tools/fit_tables.py`: run it to change them.
 
 Of each function rows of sixteen numbers: the centres of the intervals, the values there, and what stands before the
-powers of the distance to them. The comment is the greatest relative error of the approximation itself, as a power of
+powers of the distance to them. The comment is the max relative error of the approximation itself, as a power of
 two, with the values exact.
 """
 

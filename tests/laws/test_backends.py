@@ -13,6 +13,7 @@ from tests.laws.machines import WIDTHS, Native, native, run_loops, together
 from tests.laws.sampling import generator, primitives_with, sampled
 from tests.laws.tolerances import Tolerance
 from tests.laws.values import Array
+from tests.targets import TINY
 from tracer.codegen.llvm.toolchain.target import preferred_bits
 from tracer.ir.primitive import Library, NoRule, Primitive
 from tracer.ir.types import ArrayType, size
@@ -96,7 +97,7 @@ def test_bits_do_not_depend_on_the_width_of_vectors(primitive: Primitive, seed: 
 def compiled_shared(primitive: Primitive) -> Native:
     """The long cases as one program, every nest shared by threads, however little it does."""
     cases = long_cases(primitive.name)
-    return Native(schedule(optimize(together([case.program for case in cases])), least_work=0))
+    return Native(schedule(optimize(together([case.program for case in cases])), TINY))
 
 
 @primitives_with(lambda p: not isinstance(p.lower, NoRule), "llvm")
@@ -125,7 +126,7 @@ def test_large_arrays_are_the_reference_on_any_number_of_threads(primitive: Prim
     cases = large_cases_of(primitive.name)
     values = drawn(cases, seed)
     flat = [x for xs in values for x in xs]
-    program = Native(schedule(optimize(together([case.program for case in cases])), least_work=0))
+    program = Native(schedule(optimize(together([case.program for case in cases])), TINY))
     with config.using(threads=1):
         alone = split(program.run(flat), cases)
     with config.using(threads=3):

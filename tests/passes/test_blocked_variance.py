@@ -12,11 +12,12 @@ import tracer
 import tracer.numpy as tnp
 from tests.codegen.llvm.llvm_programs import executable
 from tests.schedule.running import call
+from tests.targets import TINY
 from tracer.ir.check import check_program
 from tracer.ir.loop import Invoke, Space, View
 from tracer.ir.loop.walk import statements_of
 from tracer.ir.program import Program
-from tracer.passes.blocked_variance import SMALL, variances_in_blocks
+from tracer.passes.blocked_variance import block_variances
 from tracer.primitives.base.reference import run_reference
 from tracer.schedule.pipeline import schedule
 from tracer.settings import config
@@ -50,7 +51,7 @@ def exact(x: Any, axis: Any = None, ddof: int = 0) -> Any:
 def both(f: Callable[..., Any], x: Any) -> tuple[Any, Any]:
     """The results of a program as it is, and of one that is cut wherever that can be."""
     whole = optimized(f, x)
-    cut = check_program(variances_in_blocks(whole, SMALL))
+    cut = check_program(block_variances(whole, TINY))
     assert cut is not whole
     return tuple(run_reference(p, [np.asarray(x)]) for p in (whole, cut))  # type: ignore[return-value]
 
@@ -110,7 +111,7 @@ def test_gradients_read_twice(f: Callable[..., Any]) -> None:
 )
 def test_others_stay_as_they_are(f: Callable[..., Any], shape: tuple[int, ...]) -> None:
     program = optimized(f, np.zeros(shape))
-    assert variances_in_blocks(program) is program
+    assert block_variances(program) is program
 
 
 def test_within_loops() -> None:
@@ -159,8 +160,8 @@ def test_compiled_values(n: int, dtype: str) -> None:
 @pytest.mark.parametrize("n", [130, 200, 512])
 def test_threads_do_not_change_bits(n: int) -> None:
     x = RNG.standard_normal((n, 3))
-    program = variances_in_blocks(optimized(lambda x: (tnp.var(x), tnp.var(x, axis=0)), x), SMALL)
-    scheduled = schedule(program, least_work=0)
+    program = block_variances(optimized(lambda x: (tnp.var(x), tnp.var(x, axis=0)), x), TINY)
+    scheduled = schedule(program, TINY)
     runnable, results = executable(scheduled.module), []
     for count in (1, 2, 3):
         with config.using(threads=count):

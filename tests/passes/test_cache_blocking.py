@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,9 @@ import tracer.numpy as tnp
 from tracer import lax, nn
 from tracer.ir.check import check_program
 from tracer.ir.program import Equation, Program
+from tracer.ir.target import CPU, Blocks
 from tracer.ir.visit import equations
-from tracer.passes.cache_blocking import in_blocks
+from tracer.passes.cache_blocking import block_chains
 from tracer.primitives.base.reference import run_reference
 from tracer.runtime.compile.compile import compile_program
 from tracer.trace.convert import as_array
@@ -35,7 +37,7 @@ def optimized(f: Callable[..., Any], operands: list[Any]) -> Program:
 
 
 def cut(program: Program, block: int, least: int = 8_000) -> Program:
-    return check_program(in_blocks(program, least_bytes=least, block_bytes=block))
+    return check_program(block_chains(program, replace(CPU, blocks=Blocks(chain_least=least, chain=block))))
 
 
 def scans(program: Program) -> Iterator[Equation]:
@@ -132,7 +134,7 @@ def test_what_is_not_cut(f: Any, shapes: list[tuple[int, ...]]) -> None:
 
 def test_small_chains_stay_whole() -> None:
     program = optimized(attention, values(SHAPE, SHAPE, SHAPE))
-    assert in_blocks(program) is program
+    assert block_chains(program) is program
 
 
 def test_what_others_read_stays_outside() -> None:

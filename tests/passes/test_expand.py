@@ -13,6 +13,7 @@ from tracer.ir import dtypes
 from tracer.ir.check import check_program
 from tracer.ir.primitive import ArgReduce, Composite, Library
 from tracer.ir.program import Program
+from tracer.ir.target import CPU
 from tracer.ir.types import Type, array_type
 from tracer.ir.visit import equations
 from tracer.passes.expand import expand
@@ -195,7 +196,7 @@ def test_products_are_brought_to_the_form_of_blas(form: str, dtype: Any) -> None
     after = expanded(before)
     for equation in after.equations:
         if equation.primitive.lower == Library("dot"):
-            assert canonical_dot(equation) is None
+            assert canonical_dot(equation, CPU) is None
     if 0 in (*left, *right):
         assert "dot_general" not in names(after)
     operands = [small(t, n) for n, t in enumerate(before.input_types)]

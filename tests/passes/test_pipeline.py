@@ -7,12 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tracer
 from tests.counted_calls import python_calls
-from tests.passes.programs import apply, body, f64, i32, traced
+from tests.passes.programs import apply, array, body, f64, i32, traced
 from tests.passes.structures import along, branch, repeat, through
+from tracer import lax
 from tracer.errors import InternalError
 from tracer.ir import dtypes
+from tracer.ir.primitive import Library
 from tracer.ir.program import Equation, Program, Source, Var, literal
+from tracer.ir.target import CPU, CUDA, cpu, cuda
 from tracer.passes import pipeline
 from tracer.passes.base.rewrite import Pass
 from tracer.passes.pipeline import PIPELINE, Repeat, explain_passes, optimize, stages
@@ -22,6 +26,7 @@ from tracer.primitives.elementwise.arithmetic import add, add_p, div, mul, mul_p
 from tracer.primitives.elementwise.comparison import lt
 from tracer.primitives.elementwise.exponential import exp, exp_p
 from tracer.primitives.elementwise.powers import pow, square_p
+from tracer.primitives.linalg.dot_general import dot_general
 from tracer.trace.trace import as_literal
 
 
@@ -74,9 +79,59 @@ def test_a_pass_that_breaks_a_program_is_named(monkeypatch: pytest.MonkeyPatch) 
     assert "after the pass breaker" in caught.value.__notes__
 
 
+FLAT = [step for item in PIPELINE for step in (item.passes if isinstance(item, Repeat) else (item,))]
+
+
 def test_the_passes_that_round_are_named_as_such() -> None:
-    flat = [step for item in PIPELINE for step in (item.passes if isinstance(item, Repeat) else (item,))]
-    assert [step.name for step in flat if step.rounds] == ["powers", "stacked_products"]
+    rounding = ["powers", "stacked_products", "contract", "block_variances", "block_chains"]
+    assert [step.name for step in FLAT if step.rounds] == rounding
+
+
+def test_the_passes_that_ask_the_target_are_named_as_such() -> None:
+    assert [step.name for step in FLAT if step.targeted] == ["expand", "block_variances", "block_chains"]
+
+
+def test_programs_are_remembered_by_target() -> None:
+    before = traced(matmul, array(dtypes.F16, 64, 64), array(dtypes.F16, 64, 64))
+    on_cpu, on_gpu = optimize(before, CPU), optimize(before, CUDA)
+    assert on_cpu is optimize(before) is optimize(before, CPU)
+    assert on_gpu is optimize(before, cuda("sm_90"))
+    assert on_cpu.digest != on_gpu.digest
+
+
+def product_dtypes(program: Program) -> list[str]:
+    return [str(e.inputs[0].type) for e in program.equations if e.primitive.lower == Library("dot")]
+
+
+def matmul(x: Any, y: Any) -> Any:
+    sums = dtypes.I32 if x.type.dtype == dtypes.I8 else x.type.dtype
+    return dot_general(x, y, (((1,), (0,)), ((), ())), preferred_element_type=sums)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "on_cpu", "on_gpu"),
+    [
+        (dtypes.F16, ["f32[64,64]"], ["f16[64,64]"]),
+        (dtypes.BF16, ["f32[64,64]"], ["bf16[64,64]"]),
+        (dtypes.I8, [], ["i8[64,64]"]),
+        (dtypes.F32, ["f32[64,64]"], ["f32[64,64]"]),
+    ],
+)
+def test_products_keep_the_dtypes_that_the_target_multiplies(dtype: Any, on_cpu: Any, on_gpu: Any) -> None:
+    before = traced(matmul, array(dtype, 64, 64), array(dtype, 64, 64))
+    assert product_dtypes(optimize(before, CPU, verify=True)) == on_cpu
+    assert product_dtypes(optimize(before, CUDA, verify=True)) == on_gpu
+    assert product_dtypes(optimize(before, cpu(bf16=True))) == (["bf16[64,64]"] if dtype == dtypes.BF16 else on_cpu)
+    assert "bf16" not in str(product_dtypes(optimize(before, cuda("sm_75"))))
+
+
+def test_a_convolution_is_a_nest_where_the_target_has_one() -> None:
+    def run(x: Any, w: Any) -> Any:
+        return lax.conv(x, w, (1, 1), "SAME")
+
+    before = tracer.jit(run).lower(np.zeros((2, 3, 32, 32), "f4"), np.zeros((8, 3, 3, 3), "f4")).program()
+    assert [e.primitive.name for e in optimize(before).equations] == ["conv"]
+    assert "dot_general" in [e.primitive.name for e in optimize(before, CUDA, verify=True).equations]
 
 
 @pytest.mark.parametrize("power", [-1.0, 0.0, 1.0, 2.0, 3.0, 4.0])

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tests.codegen.llvm.llvm_programs import executable
+from tests.targets import TINY
 from tracer.codegen.reference.interpreter import Order, interpret
 from tracer.codegen.status import Status
 from tracer.ir.dtypes import F64, I64
 from tracer.ir.loop import Module
 from tracer.ir.loop.check import check_module
 from tracer.ir.program import Program, literal
+from tracer.ir.target import CPU, PLAIN, Limits, Target
 from tracer.ir.types import Type, array_type, storage_type
 from tracer.passes.pipeline import optimize
 from tracer.primitives.base.reference import run_reference
@@ -80,11 +83,11 @@ def flat(array: Array) -> Array:
     return array.reshape(-1)
 
 
-def compiled(program: Program) -> tuple[Scheduled, Any]:
+def compiled(program: Program, target: Target = CPU) -> tuple[Scheduled, Any]:
     """The scheduled program and its executable; every stage is verified."""
     optimized = optimize(program)
-    check_module(loops(optimized).module)
-    scheduled = schedule(optimized)
+    check_module(loops(optimized, replace(PLAIN, limits=target.limits)).module)
+    scheduled = schedule(optimized, target)
     check_module(scheduled.module)
     return scheduled, executable(scheduled.module)
 
@@ -101,20 +104,24 @@ def call(scheduled: Scheduled, runnable: Any, program: Program, arrays: Sequence
     return outputs
 
 
-def run(program: Program, arrays: Sequence[Array]) -> list[Array]:
+def run(program: Program, arrays: Sequence[Array], target: Target = CPU) -> list[Array]:
     """Compile by LLVM and call."""
-    scheduled, runnable = compiled(program)
+    scheduled, runnable = compiled(program, target)
     return call(scheduled, runnable, program, arrays)
 
 
-def shared(program: Program, arrays: Sequence[Array]) -> list[Array]:
+def shared(program: Program, arrays: Sequence[Array], limits: Limits | None = None) -> list[Array]:
     """Share every nest among threads, and interpret with the parts out of order; races are found."""
-    return _interpret(schedule(optimize(program), least_work=0).module, program, arrays, Order.SHUFFLED)
+    target = replace(TINY, limits=limits or TINY.limits)
+    return _interpret(schedule(optimize(program), target).module, program, arrays, Order.SHUFFLED)
 
 
-def interpreted(program: Program, arrays: Sequence[Array], order: Order = Order.FORWARD) -> list[Array]:
+def interpreted(
+    program: Program, arrays: Sequence[Array], order: Order = Order.FORWARD, limits: Limits | None = None
+) -> list[Array]:
     """The program's loops, not mapped to a machine, in the checking interpreter."""
-    return _interpret(loops(optimize(program)).module, program, arrays, order)
+    target = replace(PLAIN, limits=limits or PLAIN.limits)
+    return _interpret(loops(optimize(program), target).module, program, arrays, order)
 
 
 def _interpret(module: Module, program: Program, arrays: Sequence[Array], order: Order) -> list[Array]:

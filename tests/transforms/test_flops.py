@@ -1,4 +1,4 @@
-"""A gradient costs a few times what its function does, by the weights of `tracer.runtime.analysis.flops`."""
+"""A gradient costs a few times what its function does, by the weights of `tracer.runtime.analysis.cost.flops`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import tracer
 import tracer.numpy as tnp
 from tracer import lax
-from tracer.runtime.analysis.flops import equation_flops
+from tracer.runtime.analysis.cost import equation_cost
 from tracer.scipy import special
 
 MOST = 5
@@ -474,7 +474,7 @@ def test_a_gradient_costs_at_most_five_times_its_function(function: Callable[[An
 def test_the_weights_are_those_of_the_table() -> None:
     def weights(function: Callable[..., Any], *arguments: Any) -> list[tuple[str, int]]:
         program = tracer.jit(function).lower(*arguments).program()
-        return [(e.primitive.name, equation_flops(e)) for e in program.equations if equation_flops(e)]
+        return [(e.primitive.name, equation_cost(e).weight) for e in program.equations if equation_cost(e).weight]
 
     x, m = tnp.ones(32), tnp.ones((32, 8))
     assert weights(lambda x: tnp.sin(x) + x, x) == [("sin", 16 * 32), ("add", 32)]

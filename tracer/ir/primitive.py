@@ -165,7 +165,12 @@ class Checked(Data):
 
 
 class IndexMap(Data):
-    """One operand element for each output element: broadcast, reshape, transpose, slice, reverse."""
+    """One operand element for each output element.
+
+    kind: "broadcast", "reshape", "squeeze", "transpose", "reverse", "slice" or "windows".
+    """
+
+    kind: str
 
 
 class Generate(Data):
@@ -173,17 +178,22 @@ class Generate(Data):
 
 
 class Join(Data):
-    """Choice among operands by index: concatenate, pad."""
+    """Choice among operands by index. kind: "concatenate" or "pad"."""
+
+    kind: str
 
 
 class Gather(Data):
-    """Reads at computed indices."""
+    """Reads at computed indices. kind: "windows" at an array of indices, or one "slice"."""
+
+    kind: str = "windows"
 
 
 class Scatter(Data):
-    """Writes or updates at computed indices, into a copy of the first operand."""
+    """Writes or updates at computed indices, into a copy of the first operand. kind: as in `Gather`."""
 
     op: ScalarOp | None = None
+    kind: str = "windows"
 
 
 class Reduce(Data):
@@ -207,7 +217,12 @@ class Scan(Data):
 class Library(Data):
     """Library routine: BLAS, LAPACK, FFT, sort."""
 
-    routine: str
+    kind: str
+
+    @property
+    def routine(self) -> str:
+        """The kind."""
+        return self.kind
 
 
 class Structured(Data):
@@ -220,16 +235,19 @@ class Composite(Data):
     """Composition of other primitives: expand(*operands, **params) -> output or outputs.
 
     has_nest(*types, **params): whether such operands have a schedule of their own instead.
-    computes: whether elements are computed, rather than moved.
+    kind: the name of that schedule. computes: whether elements are computed, rather than moved.
     """
 
     expand: Rule
     has_nest: Rule | None = None
+    kind: str = ""
     computes: bool = False
 
 
 class Alias(Data):
-    """Output that is the operand, bit for bit."""
+    """Output that is the operand, bit for bit. kind: "value", or "wrap" and "unwrap" for words of random keys."""
+
+    kind: str = "value"
 
 
 Lowering = (

@@ -1,15 +1,15 @@
 """Variances in blocks: sums of squares about a mean read memory once.
 
-The mean of a large array is known when all of it has been read, and the squares are read again, from memory. Here the
-array is cut into blocks that stay in a cache: of each its own mean c_b, and the sums of differences from that and of
-their squares; then what the blocks' means are from the whole one (after Chan, Golub & LeVeque 1983, Algorithms for
-computing the sample variance, The American Statistician 37(3)):
+The mean of a large array is known once all of it has been read, and the squares would read it again, from memory. Here
+the array is cut into blocks that stay in a cache. Each block gives its own mean c_b, and the sums of differences from
+c_b and of their squares. The distances of the blocks' means from the whole mean c correct the total (after Chan, Golub
+& LeVeque 1983, Algorithms for computing the sample variance, The American Statistician 37(3)):
 
     sum (x - c)² = sum over blocks of [ sum (x - c_b)² + (c_b - c) (2 sum (x - c_b) + n_b (c_b - c)) ]
 
-which holds for any c and c_b, rounded means too: so it is as exact as two passes, and enough that c comes from the sum
-over the same axes. That sum, whoever else reads it, is the sum of the blocks'; and so is that of differences from c,
-which gradients of variances hold. Blocks follow from the shape and the dtype, and `rows` puts both passes over one
+This holds for any c and c_b, rounded means too. So it is as exact as two passes, and c need only come from the sum over
+the same axes. That sum becomes the sum of the blocks' sums for all its readers. So do sums of differences from c, which
+gradients of variances hold. Blocks follow from the shape and the dtype, and row fusion puts both passes over a block
 into one loop.
 """
 
@@ -25,6 +25,7 @@ from tracer.ir import dtypes
 from tracer.ir.layout import byte_size
 from tracer.ir.primitive import Primitive
 from tracer.ir.program import Atom, Equation, Literal, Program, Var
+from tracer.ir.target import CPU, Target, VarianceBlocks
 from tracer.ir.types import ArrayType
 from tracer.passes.base.rewrite import nested_first
 from tracer.passes.base.rewriter import Rewriter
@@ -49,25 +50,11 @@ _MOST_STEPS: Final = 64  # from a mean back to the sum that it is made of
 _DTYPES: Final = (dtypes.F32, dtypes.F64, dtypes.C64, dtypes.C128)
 
 
-class Sizes(NamedTuple):
-    """least: bytes of an array that is cut. block: bytes of a block; most: where an index of the axis is as many.
-
-    blocks: how many there must be, to be one loop. row: bytes up to which so many rows are blocks as they are.
-    """
-
-    least: int = 1 << 20  # less stays in a second-level cache
-    block: int = 1 << 14  # a third of a first-level cache
-    most: int = 1 << 18  # see `rows`, as for what follows
-    blocks: int = 64
-    row: int = 1 << 17
-
-
-SIZES: Final = Sizes()
-SMALL: Final = Sizes(128, 32, 1024, 2, 0)  # what tests cut
-
-
-def variances_in_blocks(program: Program, sizes: Sizes = SIZES) -> Program:
-    """The program with large sums of squares about means in blocks; the same object where there are none."""
+def block_variances(program: Program, target: Target = CPU) -> Program:
+    """Return the program with large sums of squares about means in blocks; the same object where there are none."""
+    sizes = target.blocks.variance
+    if sizes is None:
+        return program
 
     def run(program: Program) -> Program:
         spreads = list(_spreads(program, sizes))
@@ -105,7 +92,7 @@ class _Spread:
 
 
 class _Blocking:
-    """What is written in place of sums and of sums of squares. blocks: of a sum, what `_means` found."""
+    """Rewrite of sums and of sums of squares. blocks: by sum, the results of `_means`."""
 
     def __init__(self, found: Mapping[Var, _Spread]) -> None:
         self.found = found
@@ -134,7 +121,7 @@ class _Blocking:
 
 
 def _means(x: Any, spread: _Spread) -> list[Any]:
-    """The sum of x; for each part the means of its blocks, and the sums of squares about those, and of differences."""
+    """Return the sum of x, then of each part the blocks' means, sums of squares about these and of differences."""
     axis, inside, parts = spread.cut
     inner = (axis + 1, *(a + 1 for a in spread.axes if a > axis))
     outer = tuple(a for a in spread.axes if a <= axis)
@@ -152,7 +139,7 @@ def _means(x: Any, spread: _Spread) -> list[Any]:
 
 
 def _together(given: Sequence[Any], spread: _Spread) -> Any:
-    """The sum of differences from the centre, which comes first, or of squares, from what `_means` found.
+    """Return the sum of differences from the centre, or of their squares. given: the centre, then results of `_means`.
 
     The mean of a block is infinite where it overflowed: so is what was summed about it, and there is no more to add.
     """
@@ -172,7 +159,7 @@ def _together(given: Sequence[Any], spread: _Spread) -> Any:
 
 
 def _divided(x: Any, n: int) -> Any:
-    """x / n. What is multiplied is not stored for who reads it, as what is divided is."""
+    """Return x / n. A product is inlined in its readers, where a quotient would be stored."""
     return div(x, float(n)) if n & (n - 1) else mul(x, 1.0 / n)
 
 
@@ -181,7 +168,7 @@ def _square(x: Any) -> Any:
 
 
 def _product(x: Any, y: Any) -> Any:
-    """x y; of complex numbers the sum of the products of their parts."""
+    """Return x y, or the sum of the products of parts of complex numbers."""
     if dtypes.is_complex(x.dtype):
         return add(mul(real(x), real(y)), mul(imag(x), imag(y)))
     return mul(x, y)
@@ -190,8 +177,8 @@ def _product(x: Any, y: Any) -> Any:
 # -- what is found -------------------------------------------------------------------------------------------------
 
 
-def _spreads(program: Program, sizes: Sizes) -> Iterator[_Spread]:
-    """The sums of squares and of differences that are worth it."""
+def _spreads(program: Program, sizes: VarianceBlocks) -> Iterator[_Spread]:
+    """Yield the sums of squares and of differences that are worth cutting."""
     definitions = {v: e for e in program.equations for v in e.outputs}
     sums = {(e.inputs[0], e.params["axes"]): e.outputs[0] for e in program.equations if e.primitive is reduce_sum_p}
     for equation in program.equations:
@@ -220,7 +207,7 @@ def _definition(atom: Atom, definitions: Mapping[Var, Equation]) -> Equation | N
 
 
 def _squared(atom: Atom, definitions: Mapping[Var, Equation]) -> Equation | None:
-    """The difference that a square is of; of complex numbers, that of their absolute values."""
+    """Return the difference that is squared, or whose absolute value is, for complex numbers."""
     square = _definition(atom, definitions)
     is_real = square is not None and square.primitive is real_p
     square = _definition(square.inputs[0], definitions) if square is not None and is_real else square
@@ -237,7 +224,7 @@ def _squared(atom: Atom, definitions: Mapping[Var, Equation]) -> Equation | None
 def _multiplied(
     atom: Atom, definitions: Mapping[Var, Equation]
 ) -> tuple[Equation, Sequence[Sequence[Atom]]] | tuple[None, None]:
-    """The difference that is multiplied by numbers only, and those: see `_Spread`."""
+    """Return the difference that is multiplied by scalars only, and these: see `_Spread`."""
     steps: list[Sequence[Atom]] = []
     while (made := _definition(atom, definitions)) is not None and _is_exact(atom.type):
         if made.primitive is sub_p:
@@ -255,7 +242,7 @@ def _multiplied(
 
 
 def _number(atom: Atom, definitions: Mapping[Var, Equation]) -> Atom | None:
-    """What an array holds everywhere, where that can be seen."""
+    """Return the scalar that fills an array, or None where it is unknown."""
     spread = _operands(atom, broadcast_in_dim_p, definitions)
     number = atom if spread is None else spread[0]
     return number if isinstance(atom, Literal) or (spread is not None and not number.type.shape) else None
@@ -293,12 +280,14 @@ def _comes_from(total: Var, centre: Atom, definitions: Mapping[Var, Equation]) -
     return False
 
 
-def _cut(type: Any, axes: Sequence[int], sizes: Sizes) -> _Cut | None:
-    """Where an array is cut: the outermost reduced axis of which an index is not more than a block. None where rows are
-    blocks anyway, or no cut leaves enough for a mean."""
+def _cut(type: Any, axes: Sequence[int], sizes: VarianceBlocks) -> _Cut | None:
+    """Return the cut of an array: along the outermost reduced axis whose slabs fit into a block.
+
+    Return None where rows are blocks anyway, or no cut leaves enough elements for a mean.
+    """
     shape, itemsize = type.shape, type.dtype.itemsize
     rows = prod(shape[: axes[0]]) if axes else 0
-    if not axes or (rows >= sizes.blocks and byte_size(type) <= sizes.row * rows):
+    if not axes or (rows >= sizes.count and byte_size(type) <= sizes.row * rows):
         return None
     for number, axis in enumerate(axes):
         slab = prod(shape[axis + 1 :]) * itemsize
@@ -313,12 +302,12 @@ def _cut(type: Any, axes: Sequence[int], sizes: Sizes) -> _Cut | None:
         else:
             parts = _parts(shape[axis], 1 << (length.bit_length() - 1) if between else length, exactly=between)
         is_cut = number > 0 or len(parts) > 1 or parts[0][1] > 1
-        return _Cut(axis, inside, parts) if is_cut and prod(shape[:axis]) * parts[0][1] >= sizes.blocks else None
+        return _Cut(axis, inside, parts) if is_cut and prod(shape[:axis]) * parts[0][1] >= sizes.count else None
     return None
 
 
 def _parts(size: int, length: int, *, exactly: bool) -> Sequence[tuple[int, int, int]]:
-    """Blocks of about a length: of one that divides the axis, if there is one near; else a shorter one comes last."""
+    """Return blocks of about `length`: of a divisor of the axis near it, else with a shorter block last."""
     near = [n for n in range(max(length // 2, 1), 2 * length + 1) if size % n == 0 and not exactly]
     length = min(near, key=lambda n: abs(n - length), default=length)
     count, rest = divmod(size, length)

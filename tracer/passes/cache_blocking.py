@@ -1,12 +1,13 @@
-"""Cache blocks: a chain of matrix products whose large values are read row by row runs on a few rows at a time.
+"""Cache blocks: a chain of matrix products with large intermediate values runs on a few rows at a time.
 
 Attention multiplies queries and keys to scores of [heads, queries, keys], makes weights of them, and multiplies these
-with values: results are small, what lies between is not, and goes to memory and back at every step. Here such a chain
-becomes a `scan` over blocks of its first axis, as many rows at once as fit into a cache: what lies between exists for
-one block only. Where a single row of the first axis is too much, it is cut in the same way itself.
+with values. Results are small, intermediate values are not, and go to memory and back at every step. Here such a chain
+becomes a `scan` over blocks of its first axis, as many rows at once as fit into a cache. Intermediate values exist for
+one block only. Where a single row of the first axis is too large, it is cut in the same way itself.
 
-A chain is what depends on a large product and treats rows alike: operations on elements, on axes within rows, and
-products with whole matrices, or row by row. Sums keep their order; products of fewer rows may round otherwise.
+A chain consists of the equations that depend on a large product and treat rows independently: elementwise operations,
+operations on axes within rows, and products with whole matrices or row by row. Sums keep their order. Products of fewer
+rows may round differently.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Final, NamedTuple
 from tracer.ir.layout import byte_size
 from tracer.ir.primitive import Alias, ArgReduce, Compare, Convert, Pointwise, Reduce
 from tracer.ir.program import Atom, Equation, Program, Source, Var, infer_types
+from tracer.ir.target import CPU, Target
 from tracer.ir.types import Type, with_shape
 from tracer.passes.base.rewrite import nested_first
 from tracer.primitives.base.broadcasting import broadcast_in_dim_p
@@ -26,15 +28,15 @@ from tracer.primitives.base.shapes import reshape_p, transpose_p
 from tracer.primitives.control.scan import scan_p
 from tracer.primitives.linalg.dot_general import dot_general_p
 
-LEAST_BYTES: Final = 1 << 24  # of what lies between: less stays in a processor's last cache
-BLOCK_BYTES: Final = 1 << 20  # of what lies between in one block: about a second-level cache
 _LEAST_ROWS: Final = 16  # of a matrix product
 _MOST_WHOLE: Final = 4  # times a block's bytes: more would come from memory for every block
 
 
-def in_blocks(program: Program, *, least_bytes: int = LEAST_BYTES, block_bytes: int = BLOCK_BYTES) -> Program:
-    """The program with its large chains in blocks; nested programs too. The same object where there are none."""
-    return nested_first(_Blocking(least_bytes, block_bytes).run)(program)
+def block_chains(program: Program, target: Target = CPU) -> Program:
+    """Return the program with its large chains in blocks, nested programs too; the same object where there are none."""
+    if not target.blocks.chain:
+        return program
+    return nested_first(_Blocking(target.blocks.chain_least, target.blocks.chain).run)(program)
 
 
 class _Step(NamedTuple):
@@ -72,7 +74,7 @@ class _Chain:
         return {step.output: step.out for step in self.steps if not step.is_copy}
 
     def rows_of_a_block(self, block_bytes: int) -> int:
-        """The largest divisor of the number of rows that fits; 0 where there is none but all of them."""
+        """Return the largest proper divisor of the number of rows that fits, or 0."""
         most = max(self.extent * block_bytes // self.between, self.least_rows)
         found = range(self.least_rows, min(most + 1, self.extent))
         return max((n for n in found if self.extent % n == 0), default=0)
@@ -101,7 +103,7 @@ class _Blocking:
         return is_large and chain.whole <= _MOST_WHOLE * self.block_bytes
 
     def _cut(self, program: Program, chain: _Chain, rows: int) -> Program:
-        """The program with the chain as a scan, behind everything that does not depend on it."""
+        """Return the program with the chain as a scan, after all equations that do not depend on it."""
         late = set(chain.axes)
         before: list[Equation] = []
         after: list[Equation] = []
@@ -137,8 +139,10 @@ def _reshape(operand: Var, result: Var, source: Source | None) -> Equation:
 
 
 def _with_matrices_turned(chain: _Chain) -> tuple[_Chain, Sequence[Equation]]:
-    """The chain with right operands that every block reads the way a product reads them, and what turns them before:
-    attention of 1024 queries takes a tenth less time than where each block turns its panels of the keys."""
+    """Return the chain with right operands transposed as products read them, and the equations that transpose them.
+
+    Attention of 1024 queries takes a tenth less time than where each block transposes its panels of the keys.
+    """
     turned: dict[Var, Equation] = {}
     steps = []
     for step in chain.steps:
@@ -166,7 +170,7 @@ def _is_turned(product: Equation) -> bool:
 
 
 class _Body:
-    """What a block of rows goes through. whole, cut: the operands from outside, the latter with their axes."""
+    """Body of a block of rows. whole, cut: operands from outside, the latter with the axes that they are cut along."""
 
     def __init__(self, chain: _Chain, rows: int) -> None:
         self.chain, self.rows, self.count = chain, rows, chain.extent // rows
@@ -210,14 +214,14 @@ class _Body:
 
 
 def _chain(program: Program, seed: Equation) -> _Chain | None:
-    """The chain that begins with a product; None where it cannot be cut, or most of it is read outside anyway."""
+    """Return the chain that begins with a product, or None where it cannot be cut, or most of it is read outside."""
     shape = seed.outputs[0].type.shape
     axis = next((a for a, n in enumerate(shape) if n > 1), None)
     if axis is None:
         return None
     definitions = {v: e for e in program.equations for v in e.outputs}
     made: dict[Var, int] = {}
-    behind: set[Var] = set()  # what depends on the chain and is not of it
+    behind: set[Var] = set()  # values that depend on the chain without belonging to it
     steps: list[_Step] = []
     for equation in program.equations[program.equations.index(seed) :]:
         operands = [a for a in equation.inputs if isinstance(a, Var)]
@@ -264,7 +268,7 @@ Cut = tuple[int, Sequence[int | None]]  # along which axis the output is cut, an
 def _steps(
     equation: Equation, cut: Cut | None, before: Sequence[_Step], definitions: Mapping[Var, Equation]
 ) -> list[_Step] | None:
-    """The equation as a step, behind copies of those that spread what it reads over the rows; None where it is none."""
+    """Return the equation as a step, after copies of broadcasts over rows that it reads, or None where it is none."""
     if cut is None:
         return None
     known = {step.output: step.out for step in before}
@@ -286,7 +290,7 @@ def _is_spread(equation: Equation, axis: int) -> bool:
 
 
 def _cut_of(equation: Equation, made: Mapping[Var, int]) -> Cut | None:
-    """Where an equation treats rows alike, how it is cut. made: the axes of the chain's values."""
+    """Return the cut of an equation that treats rows alike, else None. made: the axes of the chain's values."""
     if equation.effects or len(equation.outputs) != 1:
         return None
     if equation.primitive is dot_general_p:
@@ -319,7 +323,7 @@ def _product_from(equation: Equation, axis: int) -> Cut | None:
 
 
 def _products(equation: Equation) -> Iterator[Cut]:
-    """Every way to cut a product: along a batch axis, rows of the left operand, or columns of the right one."""
+    """Yield every cut of a product: along a batch axis, rows of the left operand, or columns of the right one."""
     (left_sums, right_sums), (left_batch, right_batch) = equation.params["dimension_numbers"]
     left, right = (range(len(operand.type.shape)) for operand in equation.inputs)
     rows = [(a, None) for a in left if a not in left_sums and a not in left_batch]

@@ -12,10 +12,11 @@ from typing import Any
 from tracer.ir.digest import params_key
 from tracer.ir.primitive import ArgReduce, Composite, Library
 from tracer.ir.program import Atom, Equation, Literal, Program, Var
+from tracer.ir.target import CPU, Target
 from tracer.passes.base.loops import called_program
 from tracer.passes.base.rewrite import nested_first
 from tracer.passes.base.rewriter import Rewriter
-from tracer.passes.expansions.arg_extremes import arg_reduce, in_blocks, takes_blocks
+from tracer.passes.expansions.arg_extremes import arg_reduce, block_of, in_blocks
 from tracer.passes.expansions.canonical_dot import canonical_dot
 from tracer.passes.expansions.channels_last import as_product, last_channels
 from tracer.trace.stage import stage
@@ -23,22 +24,22 @@ from tracer.trace.state import state
 from tracer.trace.trace import Operand
 
 
-def _expand(program: Program) -> Program:
+def _expand(program: Program, target: Target) -> Program:
     known: dict[Any, Program] = {}
 
     def expanded(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
         callee = called_program(equation)
         if callee is not None:
             return at.inline(callee, equation.inputs)
-        last = last_channels(equation, at)
-        if last is None and not _needs_expansion(equation):
+        last = last_channels(equation, at, target.machine) if target.own_nests else None
+        if last is None and not _needs_expansion(equation, target):
             return None
-        blocks = takes_blocks(equation, at)
-        key = (_key(equation), blocks, last)
+        block = block_of(equation, at, target)
+        key = (_key(equation), block, last)
         written = known.get(key)
         if written is None:
-            rule = _expanded if last is None else partial(as_product, last=last)
-            written = expand(_written(equation, in_blocks if blocks else rule))
+            rule = partial(_expanded, target=target) if last is None else partial(as_product, last=last)
+            written = expand(_written(equation, partial(in_blocks, block=block) if block else rule), target)
             if not any(True for inner in written.equations for _ in inner.nested()):
                 known[key] = written
         variables = [a for a in equation.inputs if isinstance(a, Var)]
@@ -48,14 +49,16 @@ def _expand(program: Program) -> Program:
     return Rewriter(expanded).run(program)
 
 
-def _needs_expansion(equation: Equation) -> bool:
+def _needs_expansion(equation: Equation, target: Target) -> bool:
     match equation.primitive.lower:
         case Composite(_, has_nest):
-            return has_nest is None or not has_nest(*[a.type for a in equation.inputs], **equation.params)
+            if has_nest is None or not target.own_nests:
+                return True
+            return not has_nest(*[a.type for a in equation.inputs], **equation.params)
         case ArgReduce():
             return True
         case Library("dot"):
-            return canonical_dot(equation) is not None
+            return canonical_dot(equation, target) is not None
         case _:
             return False
 
@@ -84,7 +87,7 @@ def _written(equation: Equation, rule: Callable[[Equation, Sequence[Operand]], l
     return staged.program
 
 
-def _expanded(equation: Equation, operands: Sequence[Operand]) -> list[Operand]:
+def _expanded(equation: Equation, operands: Sequence[Operand], *, target: Target) -> list[Operand]:
     primitive, params = equation.primitive, equation.params
     match primitive.lower:
         case Composite(rule):
@@ -93,7 +96,7 @@ def _expanded(equation: Equation, operands: Sequence[Operand]) -> list[Operand]:
         case ArgReduce(op):
             return [arg_reduce(operands[0], op, **params)]
         case _:
-            canonical = canonical_dot(equation)
+            canonical = canonical_dot(equation, target)
             assert canonical is not None
             return [canonical(*operands)]
 
@@ -102,9 +105,10 @@ def _is_kept(equation: Equation) -> bool:
     return not isinstance(equation.primitive.lower, Composite)
 
 
-expand = nested_first(_expand, _is_kept)
-"""Inline calls and expand composite primitives, nested programs included.
+def expand(program: Program, target: Target = CPU) -> Program:
+    """Inline calls and write composite primitives in others, nested programs included.
 
-The programs among a composite primitive's parameters are expanded only if its expansion has them: programs for its
-derivative rules are not computed any more.
-"""
+    Programs held by a composite primitive are expanded with the equations it is written in, where these hold them:
+    its rules of differentiation may hold others, which nothing computes any more.
+    """
+    return nested_first(lambda inner: _expand(inner, target), _is_kept)(program)

@@ -30,8 +30,10 @@ def _contracted(program: Program) -> Program:
         return found if found is not None and reads[found.outputs[0]] == 1 else None
 
     def rule(equation: Equation, at: Rewriter) -> list[Atom] | None:
+        if equation.primitive not in (add_p, sub_p):
+            return None
         type_ = equation.outputs[0].type
-        if equation.primitive not in (add_p, sub_p) or not isinstance(type_, ArrayType) or type_.dtype not in _DTYPES:
+        if not isinstance(type_, ArrayType) or type_.dtype not in _DTYPES:
             return None
         left, right = equation.inputs
         subtracts = equation.primitive is sub_p

@@ -1,4 +1,4 @@
-"""The passes, in order: the table of contents of what happens to a program before it is scheduled."""
+"""The program passes in order: the table of contents of everything between tracing and the schedule."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from typing import Any, Final
 
 from tracer.ir.check import check_program
 from tracer.ir.program import Program
+from tracer.ir.target import CPU, Target
 from tracer.ir.visit import equations
 from tracer.passes.base.rewrite import Pass
+from tracer.passes.blocked_variance import block_variances
+from tracer.passes.cache_blocking import block_chains
 from tracer.passes.cse import cse
 from tracer.passes.dce import dce
 from tracer.passes.expand import expand
@@ -37,6 +40,8 @@ _FOLD: Final = Pass("fold", fold, looks_back=True)
 _SIMPLIFY: Final = Pass("simplify", simplify, looks_back=True)
 _CSE: Final = Pass("cse", cse, looks_back=True)
 _DCE: Final = Pass("dce", dce, deletes=True)
+CONTRACTION: Final = Pass("contract", contract, rounds=True)
+"""Left out unless `config.fp_contract` asks for it."""
 
 PIPELINE: Final[tuple[Pass | Repeat, ...]] = (
     Pass("inline", inline),
@@ -54,7 +59,7 @@ PIPELINE: Final[tuple[Pass | Repeat, ...]] = (
     ),
     Pass("powers", powers, rounds=True),
     Pass("stacked_products", stacked_products, rounds=True),
-    Pass("expand", expand),
+    Pass("expand", expand, targeted=True),
     Repeat(
         (
             _FOLD,
@@ -66,34 +71,42 @@ PIPELINE: Final[tuple[Pass | Repeat, ...]] = (
         ),
         at_most=3,
     ),
+    CONTRACTION,
+    Pass("block_variances", block_variances, targeted=True, rounds=True),
+    Pass("block_chains", block_chains, targeted=True, rounds=True),
 )  # fmt: skip
-CONTRACTION: Final = Pass("contract", contract, rounds=True)
-"""The last one, where `config.fp_contract` asks for it."""
 
 
-def optimize(program: Program, *, contracts: bool = False, verify: bool = False) -> Program:
-    """Run all passes. contracts: whether products and sums become one operation, rounded once. verify: check the
-    program after each pass that changed it; InternalError names the pass.
+def optimize(program: Program, target: Target = CPU, *, contracts: bool = False, verify: bool = False) -> Program:
+    """Return the program after all passes, for one kind of machine.
 
-    Remembers its results: a program that differs in nothing, source lines included, is not optimised again.
+    contracts: whether a product and a sum become one operation, rounded once. verify: check the program after each
+    pass that changed it. Raises InternalError that names the pass.
+
+    Memoised by target and by everything that the program shows, source lines included.
     """
     if verify:
-        return next(reversed([after for _, after in stages(program, contracts=contracts, verify=True)]), program)
-    optimized = _optimized(_Key(program, _identity(program)), contracts)
+        changes = [after for _, after in stages(program, target, contracts=contracts, verify=True)]
+        return changes[-1] if changes else program
+    optimized = _optimized(_Key(program, _identity(program)), target, contracts)
     return program if optimized is None else optimized
 
 
-def stages(program: Program, *, contracts: bool = False, verify: bool = False) -> Iterator[tuple[Pass, Program]]:
-    """Every pass that changes the program, with the program after it, in order."""
-    for step in (*PIPELINE, CONTRACTION) if contracts else PIPELINE:
-        passes, rounds = (step.passes, step.at_most) if isinstance(step, Repeat) else ((step,), 1)
-        done: set[Pass] = set()  # what would find nothing to do
-        for _ in range(rounds):
+def stages(
+    program: Program, target: Target = CPU, *, contracts: bool = False, verify: bool = False
+) -> Iterator[tuple[Pass, Program]]:
+    """Yield every pass that changes the program, with the program after it, in order."""
+    for step in PIPELINE:
+        if step is CONTRACTION and not contracts:
+            continue
+        passes, repeats = (step.passes, step.at_most) if isinstance(step, Repeat) else ((step,), 1)
+        done: set[Pass] = set()  # passes that would change nothing
+        for _ in range(repeats):
             before = program
             for each in passes:
                 if each in done:
                     continue
-                after = each.run(program)
+                after = each.run(program, target)
                 done.add(each)
                 if after is program:
                     continue
@@ -115,7 +128,7 @@ def _verify(step: Pass, program: Program) -> None:
 
 
 def explain_passes(program: Program) -> str:
-    """The program as it was traced, and after each pass that changed it, as text."""
+    """Return the text of the program as traced, and after each pass that changed it."""
     parts = [f"# traced\n{program}"]
     parts += [f"# after {step.name}{' (rounds)' * step.rounds}\n{after}" for step, after in stages(program)]
     return "\n\n".join(parts)
@@ -123,10 +136,10 @@ def explain_passes(program: Program) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """A program by everything that its optimised form depends on or shows."""
+    """The key of a program: everything that its optimised form depends on or shows."""
 
     program: Program = field(compare=False)
-    identity: Any  # digest, names, lines and values that compare by identity
+    identity: Any  # digest, name and source lines
 
 
 def _identity(program: Program) -> Any:
@@ -135,7 +148,7 @@ def _identity(program: Program) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _optimized(key: _Key, contracts: bool) -> Program | None:
-    """The program after all passes; None where it stayed as it was."""
-    after = [program for _, program in stages(key.program, contracts=contracts)]
+def _optimized(key: _Key, target: Target, contracts: bool) -> Program | None:
+    """Return the program after all passes, or None where none changed it."""
+    after = [program for _, program in stages(key.program, target, contracts=contracts)]
     return after[-1] if after else None

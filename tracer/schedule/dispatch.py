@@ -1,71 +1,54 @@
-"""The schedules of everything that is no plain nest, by its lowering."""
+"""The schedules: every way in which an equation becomes loop IR, or is expanded before."""
 
 from __future__ import annotations
 
-from tracer.errors import InternalError
-from tracer.ir.primitive import Alias, Composite, Join, Library, Reduce, Scan, Scatter, Structured
-from tracer.ir.program import Equation
-from tracer.schedule.algorithms.convolutions import write_convolution
-from tracer.schedule.algorithms.cumulative_tiles import write_prefixes
-from tracer.schedule.algorithms.factorizations import write_cholesky, write_lu, write_triangular_solve
-from tracer.schedule.algorithms.matmul import write_dot
-from tracer.schedule.algorithms.merge_sort import write_sort
-from tracer.schedule.algorithms.top_k import write_greatest
-from tracer.schedule.terms.value_locations import Scalars
-from tracer.schedule.write.concatenate_pad import write_concatenate, write_pad
-from tracer.schedule.write.control_flow import write_cond, write_for, write_scan, write_while
-from tracer.schedule.write.effects import write_callback, write_check
-from tracer.schedule.write.program_writer import BlockWriter
-from tracer.schedule.write.scatters import memory_with_values, write_scatter, write_update_slice
-from tracer.schedule.write.serial_reductions import write_cumulative, write_serial_reduction
-from tracer.schedule.write.stacks import write_stack
+from typing import Final
 
-_STRUCTURED = {
-    "while": write_while, "for": write_for, "scan": write_scan, "cond": write_cond,
-    "callback": write_callback, "check": write_check,
-    "stack_empty": write_stack, "stack_spread": write_stack, "stack_push": write_stack, "stack_pop": write_stack,
-    "stack_item": write_stack, "stack_put": write_stack, "stack_add_at": write_stack, "stack_sum": write_stack,
-}  # fmt: skip
-_NAMED = {
-    "concatenate": write_concatenate, "pad": write_pad, "dynamic_update_slice": write_update_slice,
-}  # fmt: skip
-_LIBRARY = {
-    "dot": write_dot, "sort": write_sort,
-    "cholesky": write_cholesky, "lu": write_lu, "triangular_solve": write_triangular_solve,
-}  # fmt: skip
+from tracer.schedule.algorithms.convolutions import CONVOLUTION
+from tracer.schedule.algorithms.cumulative_tiles import CUMULATIVE
+from tracer.schedule.algorithms.factorizations import CHOLESKY, LU, TRIANGULAR_SOLVE
+from tracer.schedule.algorithms.matmul import DOT
+from tracer.schedule.algorithms.merge_sort import SORT
+from tracer.schedule.algorithms.top_k import TOP_K
+from tracer.schedule.elements.maps import (
+    ARG_REDUCE,
+    CALL,
+    CHECKED,
+    COMPARE,
+    COMPLEX_PARTS,
+    COMPOSITE,
+    CONVERT,
+    COUNTER,
+    CUSTOM_JVP,
+    CUSTOM_VJP,
+    GATHER,
+    IMAGINARY_PART,
+    INDEX_MAP,
+    POINTWISE,
+)
+from tracer.schedule.terms.schedules import Schedule, Schedules
+from tracer.schedule.write.concatenate_pad import CONCATENATE, PAD
+from tracer.schedule.write.control_flow import COND, FOR, SCAN, WHILE
+from tracer.schedule.write.effects import CALLBACK, CHECK
+from tracer.schedule.write.scatters import ALIAS, SCATTER, UPDATE_SLICE
+from tracer.schedule.write.serial_reductions import REDUCE
+from tracer.schedule.write.stacks import (
+    STACK_ADD_AT,
+    STACK_EMPTY,
+    STACK_ITEM,
+    STACK_POP,
+    STACK_PUSH,
+    STACK_PUT,
+    STACK_SPREAD,
+    STACK_SUM,
+)
 
-
-def write_other(writer: BlockWriter, equation: Equation) -> None:
-    """Write an equation by its own schedule."""
-    primitive = equation.primitive
-    match primitive.lower:
-        case Structured(kind) if kind in _STRUCTURED:
-            _STRUCTURED[kind](writer, equation)
-        case Join():
-            _NAMED[primitive.name](writer, equation)
-        case Scatter():
-            (_NAMED.get(primitive.name) or write_scatter)(writer, equation)
-        case Scan(op):
-            if writer.module.tile is None:
-                write_cumulative(writer, equation, op)
-            else:
-                write_prefixes(writer, equation, op, writer.module.tile)
-        case Reduce(op):
-            write_serial_reduction(writer, equation, op)
-        case Library(routine) if routine in _LIBRARY:
-            _LIBRARY[routine](writer, equation)
-        case Composite(_, has_nest) if has_nest is not None:
-            (write_greatest if primitive.name == "top_k" else write_convolution)(writer, equation)
-        case Alias():
-            write_alias(writer, equation)
-        case lower:
-            raise InternalError(f"{primitive.name} has no schedule: {lower}")
-
-
-def write_alias(writer: BlockWriter, equation: Equation) -> None:
-    """The operands, each in the result's memory: taken over where they die here, else copied."""
-    for atom, variable in zip(equation.inputs, equation.outputs, strict=True):
-        if variable.type.shape:
-            memory_with_values(writer, equation, atom, variable)
-        else:
-            writer.sources[variable] = Scalars(writer.element_of(atom))
+SCHEDULES: Final[tuple[Schedule, ...]] = (
+    POINTWISE, COMPARE, CHECKED, CONVERT, IMAGINARY_PART, COMPLEX_PARTS, INDEX_MAP, COUNTER, GATHER, ALIAS,
+    REDUCE, CUMULATIVE, CONCATENATE, PAD, SCATTER, UPDATE_SLICE,
+    WHILE, FOR, SCAN, COND, CALLBACK, CHECK,
+    STACK_EMPTY, STACK_SPREAD, STACK_PUSH, STACK_POP, STACK_ITEM, STACK_PUT, STACK_ADD_AT, STACK_SUM,
+    DOT, CONVOLUTION, SORT, TOP_K, CHOLESKY, LU, TRIANGULAR_SOLVE,
+    COMPOSITE, ARG_REDUCE, CALL, CUSTOM_JVP, CUSTOM_VJP,
+)  # fmt: skip
+ALL: Final = Schedules(SCHEDULES)

@@ -1,40 +1,72 @@
-"""From a program to a module of loop IR."""
+"""The loop passes in order: the table of contents of everything between a program and machine code."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from tracer.ir.loop import Buffer, Function, Module, Space
 from tracer.ir.loop.build import Builder
-from tracer.ir.primitive import Effect
+from tracer.ir.primitive import Effect, Structured
 from tracer.ir.program import Program
+from tracer.ir.target import CPU, PLAIN, Target
 from tracer.ir.types import Type
-from tracer.passes.blocked_variance import variances_in_blocks
-from tracer.passes.cache_blocking import in_blocks
-from tracer.schedule.algorithms.cumulative_tiles import TILE
+from tracer.schedule import dispatch
 from tracer.schedule.algorithms.library_kernels import choose_kernels
-from tracer.schedule.cpu.nontemporal_stores import LEAST, streamed_results
+from tracer.schedule.cpu.nontemporal_stores import store_nontemporal
 from tracer.schedule.cpu.outlined_reductions import outline_reductions
-from tracer.schedule.cpu.parallelise import LEAST_WORK, share_loops
-from tracer.schedule.cpu.vectorise import map_to_cpu
-from tracer.schedule.dispatch import write_other
+from tracer.schedule.cpu.parallelise import parallelise
+from tracer.schedule.cpu.vectorise import vectorise
 from tracer.schedule.elements.gather_bounds import FaultSite, FaultSites
-from tracer.schedule.loops.minmax_keys import key_extremes
+from tracer.schedule.loops.minmax_keys import key_minmax
 from tracer.schedule.loops.reduction_splitting import split_reductions
 from tracer.schedule.loops.row_fusion import fuse_rows
-from tracer.schedule.loops.storage_folding import keep_rows_local
+from tracer.schedule.loops.storage_folding import fold_storage
 from tracer.schedule.math.legalise import expand_math
-from tracer.schedule.memory.arena_allocation import planned, written_over
+from tracer.schedule.memory.arena_allocation import allocate_arena, reuse_buffers
 from tracer.schedule.plan.donation import Donor, donors_of
+from tracer.schedule.terms.schedules import Schedules
 from tracer.schedule.terms.value_locations import Memory, Source
 from tracer.schedule.write.program_writer import BlockWriter, ModuleState, entry_buffer
 
 ENTRY = "main"
-_SMALL_TILE = 128  # bytes, where all is shared and split that can be
+
+
+@dataclass(frozen=True, slots=True)
+class LoopPass:
+    """A rewrite of loop IR that preserves its results.
+
+    rewrite: a function of the module or, where `targeted`, of the module and the target.
+    """
+
+    name: str
+    rewrite: Callable[..., Module]
+    targeted: bool = False
+
+    def run(self, module: Module, target: Target = CPU) -> Module:
+        """Return the rewritten module."""
+        changed: Module = self.rewrite(module, target) if self.targeted else self.rewrite(module)
+        return changed
+
+
+LOOP_PIPELINE: Final[tuple[LoopPass, ...]] = (
+    LoopPass("fuse_rows", fuse_rows, targeted=True),
+    LoopPass("fold_storage", fold_storage),
+    LoopPass("reuse_buffers", reuse_buffers),
+    LoopPass("allocate_arena", allocate_arena),
+    LoopPass("split_reductions", split_reductions, targeted=True),
+    LoopPass("vectorise", vectorise, targeted=True),
+    LoopPass("store_nontemporal", store_nontemporal, targeted=True),
+    LoopPass("key_minmax", key_minmax),
+    LoopPass("expand_math", expand_math),
+    LoopPass("parallelise", parallelise, targeted=True),
+    LoopPass("choose_kernels", choose_kernels, targeted=True),
+    LoopPass("outline_reductions", outline_reductions),
+)
+"""The passes from a program's loop nests to those of a CPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +87,12 @@ class Scheduled:
     donors: Mapping[int, int] = field(default_factory=dict)
 
 
-def loops(
-    program: Program,
-    donated: Collection[int] = (),
-    *,
-    short_products: bool = False,
-    takes_numbers: bool = False,
-    tile: int | None = None,
-) -> Scheduled:
-    """The program's loop nests, not yet mapped to a machine.
-
-    donated: inputs that may be overwritten. short_products: whether the machine multiplies matrices of bf16.
-    takes_numbers: whether nests that differ in numbers alone may be a function of those. tile: of what is cumulative,
-    in bytes, where the machine is a CPU.
-    """
-    donors = donors_of(program, donated)
+def loops(program: Program, target: Target = PLAIN, *, donated: Collection[int] = ()) -> Scheduled:
+    """Return the program's loop nests, before any loop pass. donated: inputs whose memory results may take over."""
+    schedules = Schedules(dispatch.SCHEDULES, target.limits)
+    donors = donors_of(program, schedules, donated)
     while True:
-        state = ModuleState(write_other, short_products=short_products, takes_numbers=takes_numbers, tile=tile)
+        state = ModuleState(schedules, target)
         scheduled, missed = _write(program, donors, state)
         if not missed:
             return scheduled
@@ -79,7 +100,7 @@ def loops(
 
 
 def _write(program: Program, donors: Mapping[int, Donor], state: ModuleState) -> tuple[Scheduled, set[int]]:
-    """The loops, and the results that were made elsewhere than in their donors' memory."""
+    """Return the loops, and the results that did not end up in their donors' memory."""
     _number_sites(program, state.sites)
     given = {donor.operand for donor in donors.values()}
     spaces = [Space.DONATED if n in given else Space.INPUT for n in range(len(program.inputs))]
@@ -108,31 +129,31 @@ def _is_at(source: Source, place: Memory) -> bool:
 
 def schedule(
     program: Program,
+    target: Target = CPU,
     *,
-    least_work: float = LEAST_WORK,
     donated: Collection[int] = (),
-    short_products: bool = False,
-    tiles: bool = False,
+    passes: Sequence[LoopPass] = LOOP_PIPELINE,
 ) -> Scheduled:
-    """The program's loops mapped to a CPU, mathematical functions written out.
+    """Return an optimised program's loops mapped to a CPU, mathematical functions written out.
 
-    least_work: nests that are estimated to take less than so many nanoseconds are not shared by threads.
-    donated: the inputs whose memory may be given to results. short_products: whether the machine multiplies matrices of
-    bf16; elsewhere they are converted. tiles: whether in AMX tiles.
+    donated: inputs whose memory results may take over.
     """
-    tile = TILE if least_work else _SMALL_TILE
-    program = variances_in_blocks(program)
-    plain = loops(in_blocks(program), donated, short_products=short_products, takes_numbers=True, tile=tile)
-    module = planned(written_over(keep_rows_local(fuse_rows(plain.module, least_work))))
-    module = split_reductions(module) if least_work else split_reductions(module, block=16, far=0)
-    module = streamed_results(map_to_cpu(module), LEAST if least_work else _SMALL_TILE)
-    module = share_loops(expand_math(key_extremes(module)), least_work)
-    module = outline_reductions(choose_kernels(module, tiles=tiles))
+    plain = loops(program, target, donated=donated)
+    *_, (_, module) = loop_stages(plain.module, target, passes)
     return replace(plain, module=module)
 
 
+def loop_stages(
+    module: Module, target: Target = CPU, passes: Sequence[LoopPass] = LOOP_PIPELINE
+) -> Iterator[tuple[LoopPass, Module]]:
+    """Yield every loop pass with the module after it, in order."""
+    for each in passes:
+        module = each.run(module, target)
+        yield each, module
+
+
 def _number_sites(program: Program, sites: FaultSites) -> None:
-    """Give faulting equations their numbers in program order, nested programs where they stand."""
+    """Number the faulting equations in program order, nested programs in line."""
     for equation in program.equations:
         if Effect.FAULT not in equation.effects:
             continue
@@ -140,7 +161,7 @@ def _number_sites(program: Program, sites: FaultSites) -> None:
         for _, inner in nested:
             _number_sites(inner, sites)
         if not nested:
-            if equation.primitive.name == "check":
+            if equation.primitive.lower == Structured("check"):
                 sites.number(equation, "check", equation.params["text"])
             else:
                 sites.number(equation)

@@ -23,7 +23,7 @@ from tracer.ir.loop import (
 )
 from tracer.ir.loop.walk import blocks_of
 from tracer.ir.program import Program
-from tracer.schedule.cpu.vectorise import map_to_cpu
+from tracer.schedule.cpu.vectorise import vectorise
 from tracer.schedule.math.legalise import expand_math
 from tracer.schedule.pipeline import Scheduled, loops
 
@@ -31,12 +31,12 @@ SIZE: Final = 1009  # the size for which such a program is written: a number tha
 
 
 def schedule_for_any_size(program: Program) -> Scheduled | None:
-    """A program of arrays f[SIZE] and scalars, for arrays of as many elements as one more parameter says.
+    """Return the schedule of a program of arrays f[SIZE] and scalars, for arrays of any size.
 
     The parameter, an i64[1], is the last: a constant. None where the program is more than one loop over the elements.
     """
     scheduled = loops(program)
-    module = expand_math(map_to_cpu(scheduled.module))
+    module = expand_math(vectorise(scheduled.module))
     if len(module.functions) != 2 or module.arena or module.stacks or scheduled.callbacks or scheduled.constants:
         return None
     nest, main = module.functions

@@ -12,6 +12,7 @@ from tracer.codegen.cuda import nvrtc
 from tracer.codegen.cuda.emit import emit_cuda
 from tracer.ir.primitive import Primitive
 from tracer.ir.program import Program
+from tracer.ir.target import CUDA
 from tracer.ir.types import ArrayType, size
 from tracer.passes.pipeline import optimize
 from tracer.primitives.catalogue import CATALOGUE
@@ -50,7 +51,7 @@ def cases_by_dtype(primitive: Primitive) -> Iterator[Case]:
 
 
 def mapped(program: Program) -> GpuSchedule:
-    return map_to_gpu(loops(optimize(program)).module)
+    return map_to_gpu(loops(optimize(program, CUDA), CUDA).module)
 
 
 @pytest.mark.parametrize("primitive", [p for p in CATALOGUE if cases_of(p.name)], ids=str)

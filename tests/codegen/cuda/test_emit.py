@@ -21,6 +21,7 @@ from tracer.ir.loop.build import Builder, address, carry, constant
 from tracer.ir.primitive import Effect
 from tracer.ir.program import Program
 from tracer.ir.scalar import ScalarOp
+from tracer.ir.target import CUDA
 from tracer.primitives.arrays.reductions.reductions import reduce_sum
 from tracer.primitives.base.reference import run_reference
 from tracer.primitives.elementwise.arithmetic import mul
@@ -40,7 +41,7 @@ ON_CPU = (
 
 
 def gpu_module(program: Program) -> Module:
-    schedule = map_to_gpu(loops(program).module)
+    schedule = map_to_gpu(loops(program, CUDA).module)
     assert schedule.left == ()
     return expand_math(schedule.module)
 
@@ -97,7 +98,7 @@ def test_no_kernel_returns_or_takes_the_address_of_an_element() -> None:
 
 def test_steps_that_need_the_host_become_comments() -> None:
     function = lambda x: [count_to(9.0)(reduce_sum(mul(x, x), axes=(0,)))]  # noqa: E731
-    source = emit_cuda(expand_math(map_to_gpu(loops(program_of(function, [("float64", (40,))])).module).module))
+    source = emit_cuda(expand_math(map_to_gpu(loops(program_of(function, [("float64", (40,))]), CUDA).module).module))
     assert [kernel.name for kernel in source.kernels] == ["nest0"]
     assert "while" in source.on_host
     assert "// not on the GPU yet: " in source.text

@@ -15,6 +15,7 @@ from tracer.codegen.cuda import nvrtc
 from tracer.codegen.cuda.emit import emit_cuda
 from tracer.codegen.cuda.launch import load_cupy, run
 from tracer.errors import DeviceError, InternalError
+from tracer.ir.target import CUDA
 from tracer.primitives.base.reference import run_reference
 from tracer.schedule.gpu.mapping import map_to_gpu
 from tracer.schedule.pipeline import loops
@@ -44,7 +45,7 @@ def test_an_input_of_another_type_is_refused() -> None:
 
 def test_steps_that_need_the_host_are_refused() -> None:
     program = program_of(lambda x: [count_to(9.0)(x)], [("float64", ())])
-    source = emit_cuda(map_to_gpu(loops(program).module).module)
+    source = emit_cuda(map_to_gpu(loops(program, CUDA).module).module)
     with pytest.raises(DeviceError, match=r"these steps do not run on a GPU yet\n(.|\n)*  while\n"):
         run(source, [np.zeros(())], cupy=CPU_CUPY)
 

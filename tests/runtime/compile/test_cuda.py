@@ -10,13 +10,14 @@ from tests.schedule.gpu.gpu_programs import PROGRAMS, program_of
 from tests.schedule.gpu.test_mapping import MATRICES, product
 from tracer.errors import CheckError, DeviceError
 from tracer.ir.program import Source
+from tracer.ir.target import cuda
 from tracer.runtime.compile.cuda import cuda_source, cuda_text, fault_error, run_on_cuda
 from tracer.schedule.elements.gather_bounds import FaultSite
 
 
 def test_the_text_says_where_it_is_meant_to_run_and_that_it_did_not() -> None:
     program = program_of(*PROGRAMS["softmax"], "softmax")
-    text = cuda_text(program, "sm_80")
+    text = cuda_text(program, cuda("sm_80"))
     assert text.startswith("// softmax for sm_80: 3 kernels, not yet run on a device\ntypedef")
     assert text.endswith(cuda_source(program).text)
 
@@ -34,7 +35,7 @@ def test_the_text_names_the_equations_that_have_no_kernel() -> None:
 @pytest.mark.parametrize("arch", ["hopper", "sm_", ""])
 def test_an_architecture_goes_by_its_number(arch: str) -> None:
     with pytest.raises(DeviceError) as caught:
-        cuda_text(program_of(*PROGRAMS["empty"]), arch)
+        cuda(arch)
     assert str(caught.value) == f'cuda: no architecture {arch!r}\n  help: name one such as "sm_80" or "sm_90"'
 
 

@@ -17,6 +17,7 @@ from tracer.primitives.elementwise.exponential import exp
 from tracer.runtime.jit.jit import jit
 from tracer.runtime.jit.trace_call import eval_shape, make_program
 from tracer.runtime.values.shape_dtype_struct import ShapeDtypeStruct
+from tracer.schedule.pipeline import LOOP_PIPELINE
 
 
 def polynomial(x: Any) -> Any:
@@ -31,6 +32,16 @@ def test_every_stage_is_shown() -> None:
     assert "define i32 @tracer_main(" in lowered.llvm()
     assert "tracer_main" in lowered.asm()
     assert repr(lowered) == "<lowered polynomial(f32[4])>"
+
+
+def test_stages_lists_the_passes_that_changed_the_program_and_every_loop_pass() -> None:
+    lowered = jit(lambda x: add(polynomial(x), polynomial(x))).lower(ShapeDtypeStruct((4,), "float32"))
+    stages = lowered.stages()
+    assert [stage.name for stage in stages] == ["traced", "cse", "loops", *(step.name for step in LOOP_PIPELINE)]
+    assert stages[0].text == str(lowered.program())
+    assert stages[1].text == str(lowered.optimized())
+    assert stages[-1].text == str(lowered.loops())
+    assert str(stages[2]) == f"# loops\n{stages[2].text}"
 
 
 def test_cost_counts_arithmetic_functions_and_bytes() -> None:

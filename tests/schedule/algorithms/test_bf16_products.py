@@ -17,6 +17,7 @@ from tracer.codegen.reference.interpreter import Order, interpret
 from tracer.ir.dtypes import BF16, F32
 from tracer.ir.loop.check import check_module
 from tracer.ir.program import Program
+from tracer.ir.target import cpu
 from tracer.passes.pipeline import optimize
 from tracer.primitives.elementwise.conversion import bitcast_convert_type, convert_element_type
 from tracer.primitives.linalg.dot_general import dot_general
@@ -47,8 +48,9 @@ def drawn(*shape: int) -> Array:
     return RNG.standard_normal(shape).astype(BF16)
 
 
-def scheduled(program: Program, **options: Any) -> Scheduled:
-    result = schedule(optimize(program), short_products=True, **options)
+def scheduled(program: Program) -> Scheduled:
+    target = cpu(bf16=True)
+    result = schedule(optimize(program, target), target)
     check_module(result.module)
     return result
 

@@ -10,18 +10,20 @@ import pytest
 import tracer.numpy as tnp
 from tests.codegen.llvm.llvm_programs import executable
 from tests.schedule.running import agree, call, same, shared, staged
+from tests.targets import TINY
 from tracer import jit
 from tracer.ir.loop import For, Invoke, Prefix
 from tracer.ir.loop.check import check_module
 from tracer.ir.loop.walk import statements_of
+from tracer.ir.target import CPU
 from tracer.passes.pipeline import optimize
 from tracer.primitives.control.cumulative import cummax, cummin, cumprod, cumsum
 from tracer.primitives.elementwise.arithmetic import add, mul
 from tracer.primitives.elementwise.exponential import exp
-from tracer.schedule.algorithms.cumulative_tiles import TILE
 from tracer.schedule.pipeline import Scheduled, schedule
 from tracer.settings import config
 
+TILE = CPU.blocks.cumulative
 RNG = np.random.default_rng(12)
 SHAPES = [
     ((1,), 0), ((16,), 0), ((37,), 0), ((512,), 0), ((1001,), 0), ((3, 200), 1), ((2, 1, 333), 2), ((70, 5), 1),
@@ -42,7 +44,7 @@ def drawn(shape: tuple[int, ...], dtype: str) -> Any:
 def in_small_tiles(x: Any, function: Any, *, bits: int | None = None, threads: int = 2) -> Any:
     """All that can be shared and cut is, compiled."""
     p = staged(function, [x])
-    scheduled = schedule(optimize(p), least_work=0)
+    scheduled = schedule(optimize(p), TINY)
     check_module(scheduled.module)
     with config.using(threads=threads):
         (found,) = call(scheduled, executable(scheduled.module, vector_bits=bits), p, [x])

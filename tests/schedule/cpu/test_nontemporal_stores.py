@@ -12,6 +12,7 @@ import pytest
 import tracer.numpy as tnp
 from tests.codegen.llvm.llvm_programs import WIDTHS, at, executable, integer, loop, main_of, module_of, run
 from tests.schedule.running import call, same, shared, staged
+from tests.targets import TINY
 from tracer import jit
 from tracer.ir.dtypes import F32, F64, I8, I64
 from tracer.ir.loop import (
@@ -32,14 +33,15 @@ from tracer.ir.loop import (
 )  # fmt: skip
 from tracer.ir.loop.check import check_module
 from tracer.ir.loop.walk import statements_of
+from tracer.ir.target import CPU
 from tracer.passes.pipeline import optimize
 from tracer.primitives.arrays.slice_pad_concatenate import pad
 from tracer.primitives.base.reference import run_reference
 from tracer.schedule.cpu.interleaved_streams import fits, in_strands
-from tracer.schedule.cpu.nontemporal_stores import LEAST
 from tracer.schedule.pipeline import Scheduled, schedule
 from tracer.settings import config
 
+LEAST = CPU.machine.streamed_bytes
 RNG = np.random.default_rng(4)
 PROGRAMS: dict[str, Callable[..., Any]] = {
     "a sum": lambda x: [x + 2 * x],
@@ -70,7 +72,7 @@ def streams(scheduled: Scheduled) -> int:
 def test_results_are_the_same(name: str, shape: tuple[int, ...]) -> None:
     x = RNG.standard_normal(shape)
     p = staged(PROGRAMS[name], [x])
-    scheduled = schedule(optimize(p), least_work=0)
+    scheduled = schedule(optimize(p), TINY)
     check_module(scheduled.module)
     for threads in (1, 3):
         with config.using(threads=threads):
@@ -145,9 +147,9 @@ def test_strands_store_every_element_and_most_in_whole_lines(
     row, count = Register(I64, "row"), Register(I64, "count")
     across = moves(F32, length, lambda i: at((i, 1), *([(row, stride)] * bool(stride))), a, o)
     stores = [s for s in across.body.statements if isinstance(s, Store)]
-    assert fits(across, stores, 4 * length)
-    assert not fits(across, stores, 4 * length + 1)
-    nest = in_strands(across, stores, begins, integer(length) if is_known else count, page=1024)
+    assert fits(across, stores, 4 * length, CPU.machine)
+    assert not fits(across, stores, 4 * length + 1, CPU.machine)
+    nest = in_strands(across, stores, begins, integer(length) if is_known else count, 1024, CPU.machine)
     strands = [s for s in statements_of(Block(tuple(nest))) if isinstance(s, For) and s.kind is LoopKind.SERIAL]
     assert int(strands[1].stop.value) == (4 if length >= 1024 or not is_known else 1)
     for number in range(3):

@@ -15,6 +15,7 @@ import pytest
 
 from tests.codegen.llvm.llvm_programs import executable
 from tests.schedule.running import call, program, vector
+from tests.targets import TINY
 from tracer.errors import OutOfBoundsError
 from tracer.ir.dtypes import F32, I64
 from tracer.ir.loop import For, Invoke, LoopKind
@@ -39,7 +40,7 @@ def shares(scheduled: Scheduled) -> list[Any]:
 @pytest.mark.parametrize("n", [2, 7, 8, 9, 63, 64, 65, 1000, 1003])
 def test_the_number_of_threads_does_not_show(n: int) -> None:
     p = program(chain, vector(n, F32))
-    scheduled = schedule(optimize(p), least_work=0)
+    scheduled = schedule(optimize(p), TINY)
     assert all(shares(scheduled))
     runnable = executable(scheduled.module)
     x = np.linspace(-3, 3, n, dtype=np.float32)

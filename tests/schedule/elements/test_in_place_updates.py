@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,13 @@ import pytest
 import tracer.numpy as tnp
 from tests.codegen.llvm.llvm_programs import WIDTHS, executable
 from tests.schedule.running import call, fresh_outputs, interpreted, shared
+from tests.targets import TINY
 from tracer import lax
 from tracer.ir.loop import Copy, For, Invoke, Module
 from tracer.ir.loop.check import check_module
 from tracer.ir.loop.walk import statements_of
 from tracer.ir.program import Program
+from tracer.ir.target import CPU, Limits
 from tracer.ir.types import array_type
 from tracer.passes.pipeline import optimize
 from tracer.primitives.base.reference import run_reference
@@ -35,22 +38,23 @@ def traced(function: Callable[..., Any], *arrays: Any) -> tuple[Program, list[Ar
     return found.program, [*map(np.asarray, found.constants), *given]
 
 
-def agree(function: Callable[..., Any], *arrays: Any) -> Module:
+def agree(function: Callable[..., Any], *arrays: Any, limits: Limits | None = None) -> Module:
     """Run at every width, by threads and in the interpreter; all results have the reference's bits."""
     p, given = traced(function, *arrays)
     wanted = [np.asarray(x).tobytes() for x in run_reference(p, given)]
-    scheduled = schedule(optimize(p))
+    usual, tiny = (replace(target, limits=limits or target.limits) for target in (CPU, TINY))
+    scheduled = schedule(optimize(p), usual)
     check_module(scheduled.module)
     for width in WIDTHS:
         runnable = executable(scheduled.module, vector_bits=width)
         assert [x.tobytes() for x in call(scheduled, runnable, p, given)] == wanted
-    parts = schedule(optimize(p), least_work=0)
+    parts = schedule(optimize(p), tiny)
     runnable = executable(parts.module)
     for threads in (1, 2):
         with config.using(threads=threads):
             assert [x.tobytes() for x in call(parts, runnable, p, given)] == wanted
     for backend in (interpreted, shared):
-        assert [x.tobytes() for x in backend(p, given)] == wanted
+        assert [x.tobytes() for x in backend(p, given, limits=limits)] == wanted
     return scheduled.module
 
 

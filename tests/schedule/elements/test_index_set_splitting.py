@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,14 @@ import tracer.numpy as tnp
 from tests.codegen.llvm.llvm_programs import WIDTHS, executable
 from tests.schedule.elements.test_in_place_updates import agree, traced
 from tests.schedule.random_programs import random_program
-from tests.schedule.running import agree_program, call, interpreted, shared
+from tests.schedule.running import agree_program, call, interpreted, run, shared
 from tracer import lax
 from tracer.ir.loop import Module
 from tracer.ir.loop.check import check_module
+from tracer.ir.target import CPU, Limits
 from tracer.passes.pipeline import optimize
 from tracer.primitives.base.reference import run_reference
-from tracer.schedule.elements import index_set_splitting
+from tracer.schedule.dispatch import ALL
 from tracer.schedule.pipeline import schedule
 from tracer.schedule.plan.fusion import plan_block
 from tracer.schedule.plan.steps import Nest, Other
@@ -31,10 +33,8 @@ U = np.random.default_rng(5).standard_normal((37, 41)).astype(np.float32)
 V = np.random.default_rng(6).standard_normal((6, 37, 41)).astype(np.float32)
 
 
-@pytest.fixture
-def small_joins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Joins of any size are read in parts."""
-    monkeypatch.setattr(index_set_splitting, "_LEAST", 1)
+SMALL_JOINS = Limits(join_elements=1)
+"""Joins of any size are read in parts."""
 
 
 def periodic(u: Any) -> Any:
@@ -54,7 +54,7 @@ def spread(u: Any) -> Any:
 
 def nests(function: Callable[..., Any], *arrays: Any) -> tuple[list[Nest], list[Other]]:
     p, _ = traced(function, *arrays)
-    steps = plan_block(optimize(p)).steps
+    steps = plan_block(optimize(p), ALL).steps
     return [s for s in steps if isinstance(s, Nest)], [s for s in steps if isinstance(s, Other)]
 
 
@@ -159,16 +159,14 @@ def test_complex_numbers_and_integers() -> None:
     agree(lambda u: tnp.where(tnp.roll(u > 0, 1, 0), u, -u), U)
 
 
-@pytest.mark.usefixtures("small_joins")
 @pytest.mark.parametrize("shape", [(1,), (2,), (3,), (17,), (1, 1), (2, 1), (1, 5), (3, 2), (2, 3, 4), (0, 3)])
 def test_small_and_empty_domains(shape: tuple[int, ...]) -> None:
     x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
-    agree(lambda x: tnp.roll(x, 1, 0) * 2 + x, x)
-    agree(lambda x: tnp.pad(x, 1)[tuple(slice(2, None) for _ in shape)] + x, x)
-    agree(lambda x: tnp.concatenate([x, x + 1], 0) * 2, x)
+    agree(lambda x: tnp.roll(x, 1, 0) * 2 + x, x, limits=SMALL_JOINS)
+    agree(lambda x: tnp.pad(x, 1)[tuple(slice(2, None) for _ in shape)] + x, x, limits=SMALL_JOINS)
+    agree(lambda x: tnp.concatenate([x, x + 1], 0) * 2, x, limits=SMALL_JOINS)
 
 
-@pytest.mark.usefixtures("small_joins")
 @settings(max_examples=150)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.data())
 def test_random_joins_agree_with_the_reference(seed: int, depth: int, data: st.DataObject) -> None:
@@ -210,35 +208,34 @@ def test_random_joins_agree_with_the_reference(seed: int, depth: int, data: st.D
     function = lambda u: draw(u, depth) + 0 * u  # noqa: E731
     p, operands = traced(function, x)
     wanted = [np.asarray(y) for y in run_reference(p, operands)]
-    scheduled = schedule(optimize(p))
+    scheduled = schedule(optimize(p), replace(CPU, limits=SMALL_JOINS))
     check_module(scheduled.module)
     width = data.draw(st.sampled_from(WIDTHS))
     for found in (
         call(scheduled, executable(scheduled.module, vector_bits=width), p, operands),
-        interpreted(p, operands),
-        shared(p, operands),
+        interpreted(p, operands, limits=SMALL_JOINS),
+        shared(p, operands, SMALL_JOINS),
     ):
         for a, b in zip(found, wanted, strict=True):
             np.testing.assert_array_equal(a.reshape(b.shape), b)
 
 
-@pytest.mark.usefixtures("small_joins")
 @settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12))
 def test_random_programs_with_all_joins_read_in_parts(seed: int, steps: int) -> None:
     rng = np.random.default_rng(seed)
     program = random_program(lambda n: int(rng.integers(n)), steps)
-    agree_program(program, [rng.uniform(-1.0, 1.0, t.shape) for t in program.input_types])
+    operands = [rng.uniform(-1.0, 1.0, t.shape) for t in program.input_types]
+    agree_program(program, operands, lambda p, a: run(p, a, replace(CPU, limits=SMALL_JOINS)))
 
 
-@pytest.mark.usefixtures("small_joins")
 def test_random_words_and_keys() -> None:
     def function(seed: Any) -> Any:
         keys = tracer.random.split(tracer.random.key(seed), 300)
         draws = tracer.vmap(lambda key: tracer.random.uniform(tracer.random.split(key)[0], (2,)))(keys)
         return tnp.roll(draws, 1, 0) + draws, tracer.random.key_data(keys)
 
-    agree(function, np.uint32(3))
+    agree(function, np.uint32(3), limits=SMALL_JOINS)
 
 
 def test_no_join_of_a_stencil_takes_memory() -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import cProfile
 import pstats
+from dataclasses import replace
 from typing import Any
-
-import pytest
 
 import tracer
 import tracer.numpy as tnp
@@ -14,20 +13,14 @@ from tracer.ir.loop import Compute
 from tracer.ir.loop.walk import statements_of
 from tracer.ir.program import Program, Var
 from tracer.ir.scalar import ScalarOp
+from tracer.ir.target import PLAIN, Limits
 from tracer.passes.pipeline import optimize
-from tracer.schedule.elements import inline_budget
 from tracer.schedule.elements.inline_budget import limited
 from tracer.schedule.elements.puller import is_map
 from tracer.schedule.pipeline import loops
-from tracer.schedule.plan import fusion
 from tracer.schedule.terms.element_cost import operations_of
 
 LIMIT = 100
-
-
-@pytest.fixture(autouse=True)
-def low_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inline_budget, "MOST_OPERATIONS", LIMIT)
 
 
 def sums_of_products(steps: int) -> Program:
@@ -65,7 +58,7 @@ def test_no_value_has_more_operations_before_it_than_the_limit() -> None:
     program = sums_of_products(80)
     inline = inline_values(program)
     before = dict(inline)
-    operations = limited(program.equations, inline)
+    operations = limited(program.equations, inline, LIMIT)
     totals = [pulled(program, inline, number) for number in range(len(program.equations))]
     assert max(pulled(program, before, number) for number in range(len(program.equations))) > LIMIT
     assert max(totals) <= LIMIT
@@ -92,16 +85,16 @@ def test_sums_so_far_are_stored_rather_than_weights() -> None:
     program = weighted_mean(12)
     inline = inline_values(program)
     before = dict(inline)
-    limited(program.equations, inline)
+    limited(program.equations, inline, LIMIT)
     stored = [before[v].primitive.name for v in before if v not in inline]
     assert set(stored) == {"add"}
     assert len(stored) % 2 == 0
 
 
-def test_roots_that_share_what_they_are_computed_from_share_a_nest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_roots_that_share_what_they_are_computed_from_share_a_nest() -> None:
     """Each weight is computed once, though two sums so far have more operations than a nest, counted for each."""
-    monkeypatch.setattr(fusion, "MOST_OPERATIONS", LIMIT)
-    module = loops(weighted_mean(12)).module
+    limits = Limits(nest_operations=LIMIT)
+    module = loops(weighted_mean(12), replace(PLAIN, limits=limits)).module
     computed = [s.op for f in module.functions for s in statements_of(f.body) if isinstance(s, Compute)]
     assert computed.count(ScalarOp.EXP) == 12
     assert len(module.functions) > 4
@@ -113,7 +106,7 @@ def test_counting_takes_time_in_the_length_of_the_program() -> None:
     def calls(steps: int) -> int:
         program = sums_of_products(steps)
         profile = cProfile.Profile()
-        profile.runcall(limited, program.equations, inline_values(program))
+        profile.runcall(limited, program.equations, inline_values(program), LIMIT)
         return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
 
     short, long = calls(150), calls(600)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tracer.ir.program import Program
+from tracer.ir.target import CUDA
 from tracer.ir.types import array_type
 from tracer.passes.pipeline import optimize
 from tracer.primitives.arrays.indexing.gather import take_along
@@ -29,7 +30,7 @@ def program_of(function: Callable[..., Sequence[Any]], types: Types, name: str =
     """The function on arrays of these types, traced and optimised."""
     staged = stage(lambda xs: function(*xs), [array_type(np.dtype(d), s) for d, s in types], name=name)
     assert not staged.constants
-    return optimize(staged.program)
+    return optimize(staged.program, CUDA)
 
 
 def rows(vector: Any, shape: tuple[int, ...]) -> Any:

@@ -14,11 +14,14 @@ from tests.schedule.gpu.gpu_programs import PROGRAMS, inputs_of, program_of
 from tracer.codegen.reference.interpreter import Order, Outcome, interpret
 from tracer.codegen.status import Status
 from tracer.errors import DeviceError
-from tracer.ir.loop import Constant, For, Function, LoopKind, Module, Space
+from tracer.ir.dtypes import BF16, short_name
+from tracer.ir.loop import Constant, For, Function, Library, LoopKind, Module, Space, View
 from tracer.ir.loop.check import check_module
 from tracer.ir.loop.text import loop_text
 from tracer.ir.loop.walk import statements_of
 from tracer.ir.program import Program
+from tracer.ir.target import CUDA
+from tracer.ir.types import array_type
 from tracer.passes.pipeline import optimize
 from tracer.primitives.arrays.reductions.reductions import reduce_sum
 from tracer.primitives.arrays.sorting import sort
@@ -27,16 +30,18 @@ from tracer.primitives.control.cumulative import cumsum
 from tracer.primitives.elementwise.arithmetic import add, mul
 from tracer.primitives.elementwise.exponential import exp
 from tracer.primitives.linalg.dot_general import dot_general
+from tracer.runtime.compile.cuda import gpu_schedule
 from tracer.schedule.gpu.mapping import GpuSchedule, map_to_gpu
 from tracer.schedule.math.legalise import expand_math
 from tracer.schedule.pipeline import loops
+from tracer.trace.stage import stage
 
 # relative to 1, by the bytes of an element: sums are split differently from the reference's
 _TOLERANCE = {1: 0.0, 2: 2e-2, 4: 2e-5, 8: 1e-12}
 
 
 def mapped(program: Program) -> GpuSchedule:
-    schedule = map_to_gpu(loops(program).module)
+    schedule = map_to_gpu(loops(program, CUDA).module)
     check_module(schedule.module)
     return schedule
 
@@ -213,7 +218,7 @@ CASES = {case.label: case for case in (*structural_cases.CASES, *structural_case
 @pytest.mark.parametrize("label", CASES)
 def test_structural_programs_keep_their_meaning_as_far_as_they_are_mapped(label: str) -> None:
     case = CASES[label]
-    program = optimize(structural.program_of(case))
+    program = optimize(structural.program_of(case), CUDA)
     schedule = mapped(program)
     entry = next(f for f in schedule.module.functions if f.name == schedule.module.entry)
     inputs = [
@@ -223,3 +228,23 @@ def test_structural_programs_keep_their_meaning_as_far_as_they_are_mapped(label:
     for got, wanted in zip(outputs, run_reference(program, case.operands), strict=True):
         wanted = np.asarray(wanted)
         np.testing.assert_allclose(got.view(wanted.dtype).reshape(wanted.shape), wanted, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "sums"), [("float16", "float32"), ("bfloat16", "float32"), ("int8", "int32"), ("float32", "float32")]
+)
+def test_products_reach_the_gpu_in_the_dtypes_it_multiplies(dtype: str, sums: str) -> None:
+    """Operands of the routine are the arguments of the program: nothing is widened before."""
+    type = array_type(BF16 if dtype == "bfloat16" else np.dtype(dtype), (64, 64))
+    numbers = (((1,), (0,)), ((), ()))
+    program = stage(lambda xs: [dot_general(*xs, numbers, preferred_element_type=np.dtype(sums))], [type, type]).program
+    module = gpu_schedule(optimize(program, CUDA), CUDA).module
+    (call,) = (s for f in module.functions for s in f.body.statements)
+    assert isinstance(call, Library)
+    assert call.name == f"gemm_{short_name(type.dtype)}"
+    views = call.arguments[:3]
+    assert [view.buffer.dtype for view in views if isinstance(view, View)] == [type.dtype, type.dtype, np.dtype(sums)]
+    x, y = (np.arange(64 * 64).reshape(64, 64) % k - 2 for k in (5, 7))
+    result = np.empty(64 * 64, sums)
+    interpret(module, [x.astype(type.dtype).ravel(), y.astype(type.dtype).ravel(), result])
+    np.testing.assert_array_equal(result.reshape(64, 64), x @ y)

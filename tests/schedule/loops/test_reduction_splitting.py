@@ -9,17 +9,19 @@ import pytest
 
 from tests.codegen.llvm.llvm_programs import executable
 from tests.schedule.running import agree, call, counted, same, shared, staged
+from tests.targets import TINY
 from tracer.ir.loop import For
+from tracer.ir.target import CPU
 from tracer.passes.pipeline import optimize
 from tracer.primitives.arrays.reductions.reductions import reduce_and, reduce_max, reduce_min, reduce_prod
 from tracer.primitives.base.broadcasting import reduce_sum
 from tracer.primitives.base.shapes import broadcasted_iota
 from tracer.primitives.elementwise.arithmetic import add, mul
 from tracer.primitives.elementwise.comparison import eq
-from tracer.schedule.loops.reduction_splitting import BLOCK
 from tracer.schedule.pipeline import Scheduled, schedule
 from tracer.settings import config
 
+BLOCK = CPU.blocks.reduction
 RNG = np.random.default_rng(8)
 
 
@@ -69,7 +71,7 @@ def test_blocks_divide_lengths_that_have_a_divisor_near(n: int, loops: int) -> N
 def test_threads_do_not_change_bits(n: int) -> None:
     x = RNG.standard_normal(n)
     p = staged(all_kinds, [x])
-    scheduled = schedule(optimize(p), least_work=0)
+    scheduled = schedule(optimize(p), TINY)
     assert any(name.endswith(".blocks") for name in names(scheduled))
     runnable, results = executable(scheduled.module), []
     for count in (1, 2, 3):

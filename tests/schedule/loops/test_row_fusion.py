@@ -10,11 +10,13 @@ import pytest
 
 from tests.codegen.llvm.llvm_programs import executable
 from tests.schedule.running import agree, call, program, same, shared
+from tests.targets import TINY
 from tracer.ir.dtypes import F32
 from tracer.ir.loop import Invoke, Module
 from tracer.ir.loop.check import check_module
 from tracer.ir.loop.walk import statements_of
 from tracer.ir.program import Program
+from tracer.ir.target import CPU, Target
 from tracer.ir.types import array_type
 from tracer.passes.pipeline import optimize
 from tracer.primitives.arrays.reductions.reductions import argmax, reduce_max
@@ -54,9 +56,9 @@ def invoked(module: Module) -> list[str]:
     return [s.function for s in statements_of(entry.body) if isinstance(s, Invoke)]
 
 
-def fused(p: Program, least_work: float = 30_000.0) -> list[str]:
+def fused(p: Program, target: Target = CPU) -> list[str]:
     """The names of what is called, with a check of the module."""
-    module = fuse_rows(loops(optimize(p)).module, least_work)
+    module = fuse_rows(loops(optimize(p)).module, target)
     check_module(module)
     return invoked(module)
 
@@ -96,7 +98,7 @@ def parts_of(function: Any, row: Any) -> tuple[Any, Any, Program]:
 def test_threads_share_fused_rows(count: int, rng: np.random.Generator) -> None:
     x = rng.standard_normal((300, 40)).astype(np.float32)
     p = matrix(softmax, 300, 40)
-    scheduled = schedule(optimize(p), least_work=0)
+    scheduled = schedule(optimize(p), TINY)
     with config.using(threads=count):
         (result,) = call(scheduled, executable(scheduled.module), p, [x])
     same(result, np.asarray(run_reference(p, [x])[0]))

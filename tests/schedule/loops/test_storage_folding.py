@@ -10,6 +10,7 @@ import pytest
 from tests.codegen.llvm.llvm_programs import WIDTHS, executable
 from tests.schedule.loops.test_row_fusion import normalised, softmax
 from tests.schedule.running import call, same, shared
+from tests.targets import TINY
 from tracer.ir.dtypes import F32, I64
 from tracer.ir.loop import (
     Block,
@@ -34,9 +35,9 @@ from tracer.primitives.arrays.reductions.reductions import reduce_sum
 from tracer.primitives.base.reference import run_reference
 from tracer.primitives.elementwise.arithmetic import mul
 from tracer.schedule.loops.row_fusion import fuse_rows
-from tracer.schedule.loops.storage_folding import keep_rows_local
-from tracer.schedule.memory.arena_allocation import planned
-from tracer.schedule.pipeline import loops, schedule
+from tracer.schedule.loops.storage_folding import fold_storage
+from tracer.schedule.memory.arena_allocation import allocate_arena
+from tracer.schedule.pipeline import LOOP_PIPELINE, loops, schedule
 from tracer.trace.stage import stage
 from tracer.transforms.gradients import grad
 
@@ -58,12 +59,12 @@ def test_gradients_of_normalisations_need_no_array_beside_their_result(function:
 
 
 @pytest.mark.parametrize("function", [softmax, normalised])
-def test_bits_are_those_of_whole_arrays(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bits_are_those_of_whole_arrays(function: Any) -> None:
     p, x = gradient(function), np.random.default_rng(0).standard_normal((ROWS, COLUMNS)).astype(np.float32)
     local = schedule(optimize(p))
     results = [call(local, executable(local.module, vector_bits=w), p, [x])[0] for w in WIDTHS]
-    monkeypatch.setattr("tracer.schedule.pipeline.keep_rows_local", lambda module: module)
-    whole = schedule(optimize(p))
+    kept = tuple(each for each in LOOP_PIPELINE if each.name != "fold_storage")
+    whole = schedule(optimize(p), passes=kept)
     expected = call(whole, executable(whole.module), p, [x])[0]
     for got in results:
         np.testing.assert_array_equal(got.view(np.uint32), expected.view(np.uint32))
@@ -99,19 +100,19 @@ def handed_on(*, stored: int = COLUMNS, shift: int = 0, read_first: bool = False
 
 
 def test_an_array_that_others_read_or_that_is_read_before_it_is_written_stays() -> None:
-    made = planned(keep_rows_local(handed_on()))
+    made = allocate_arena(fold_storage(handed_on()))
     check_module(made)
     assert made.arena == 0
     for kept in (
         handed_on(known=True), handed_on(read_first=True), handed_on(stored=COLUMNS - 1), handed_on(shift=1),
     ):  # fmt: skip
-        assert keep_rows_local(kept) is kept
+        assert fold_storage(kept) is kept
 
 
 def test_the_arena_closes_up_and_what_is_left_keeps_its_distance() -> None:
     p = gradient(normalised)
-    before = fuse_rows(loops(optimize(p)).module, 0.0)
-    after = planned(keep_rows_local(before))
+    before = fuse_rows(loops(optimize(p)).module, TINY)
+    after = allocate_arena(fold_storage(before))
     check_module(after)
     entry = next(f for f in after.functions if f.name == after.entry)
     left = [b for b in buffers_of(entry) if b.space is Space.ARENA]

@@ -10,6 +10,7 @@ from tests.schedule.running import agree, program, vector
 from tracer.passes.pipeline import optimize
 from tracer.primitives.elementwise.arithmetic import add, mul
 from tracer.primitives.elementwise.trigonometric import sin, sin_p
+from tracer.schedule.dispatch import ALL
 from tracer.schedule.plan.fusion import plan_block
 from tracer.schedule.plan.steps import Nest
 
@@ -24,7 +25,7 @@ def chain(steps: int) -> Any:
 
 
 def test_a_long_chain_becomes_few_nests() -> None:
-    plan = plan_block(optimize(program(chain(60), vector(100))))
+    plan = plan_block(optimize(program(chain(60), vector(100))), ALL)
     nests = [step for step in plan.steps if isinstance(step, Nest)]
     assert 2 <= len(nests) <= 12
     assert all(nest.operations <= 1000 for nest in nests)

@@ -15,6 +15,7 @@ import tracer
 import tracer.numpy as tnp
 from tests.codegen.llvm.llvm_programs import WIDTHS, executable
 from tests.schedule.running import call, fresh_outputs, interpreted, shared
+from tests.targets import TINY
 from tracer import lax, vmap
 from tracer.codegen.status import Status
 from tracer.errors import OutOfBoundsError
@@ -181,7 +182,7 @@ def test_lanes_run_until_each_is_done_at_every_width(case: str, width: int) -> N
 @cases
 def test_the_number_of_threads_does_not_show(case: str) -> None:
     p, arrays = staged(case)
-    scheduled = schedule(optimize(p), least_work=0)
+    scheduled = schedule(optimize(p), TINY)
     runnable = executable(scheduled.module)
     for count in (1, 2, 3):
         with config.using(threads=count):

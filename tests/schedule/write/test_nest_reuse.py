@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.schedule.running import agree, program, vector
-from tracer import jit
+from tests.schedule.running import agree, program, staged, vector
 from tracer.ir.loop import Invoke, Leave, Module
+from tracer.ir.target import CPU, PLAIN, Limits, Target
 from tracer.passes.pipeline import optimize
 from tracer.primitives.arrays.reductions.reductions import reduce_sum
 from tracer.primitives.base.shapes import broadcast_in_dim
 from tracer.primitives.elementwise.arithmetic import add, div, max, mul, sub
 from tracer.primitives.elementwise.comparison import gt, le, lt, select
-from tracer.schedule.pipeline import loops
-from tracer.schedule.write import program_writer
+from tracer.runtime.compile.compile import compile_scheduled
+from tracer.schedule.pipeline import loops, schedule
 
 
 def weighted(x: Any, y: Any, by: float = 0.5) -> Any:
@@ -60,19 +61,19 @@ def stepped(x: Any, y: Any) -> Any:
     return x
 
 
-def functions(count: int, *, takes_numbers: bool) -> int:
-    module = loops(optimize(program(stepped, *[vector(40)] * count)), takes_numbers=takes_numbers).module
+def functions(count: int, target: Target) -> int:
+    module = loops(optimize(program(stepped, *[vector(40)] * count)), target).module
     return len(module.functions)
 
 
 def test_steps_that_differ_in_numbers_alone_are_a_function_of_them() -> None:
-    assert functions(2, takes_numbers=False) > 20
-    assert functions(2, takes_numbers=True) < 12
+    assert functions(2, PLAIN) > 20
+    assert functions(2, CPU) < 12
     agree(stepped, np.linspace(-0.2, 0.5, 40), np.linspace(0.0, 0.2, 40))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_numbers_that_are_arguments_leave_every_bit(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_that_are_arguments_leave_every_bit(dtype: str) -> None:
     specials = [0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e-310, 0.1, 3.0]
     x = np.array([*specials, *np.random.default_rng(1).standard_normal(30)], dtype)
 
@@ -88,14 +89,12 @@ def test_numbers_that_are_arguments_leave_every_bit(dtype: str, monkeypatch: pyt
                 x = add(x, broadcast_in_dim(select(lt(total, number(9)), number(0.1), number(-0.2)), (40,), ()))
         return results
 
-    lowered = jit(run).lower(x)
-    together, text = lowered.compile(), lowered.llvm()
-    monkeypatch.setattr(program_writer, "ALIKE", 10**6)
-    lowered = jit(run).lower(x)
-    apart = lowered.compile()
-    assert len(text) < 0.8 * len(lowered.llvm())
-    for one, other in zip(together(x), apart(x), strict=True):
-        assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
+    p = staged(run, [x])
+    targets = (CPU, replace(CPU, limits=Limits(equal_nests=10**6)))
+    together, apart = (compile_scheduled(p, schedule(optimize(p), target)) for target in targets)
+    assert len(together.text) < 0.8 * len(apart.text)
+    for one, other in zip(together.run([x]), apart.run([x]), strict=True):
+        assert one.tobytes() == other.tobytes()
 
 
 def test_constants_and_operands_that_coincide_tell_nests_apart() -> None:

@@ -17,6 +17,7 @@ from tracer.ir.dtypes import (
     BF16,
     C64,
     C128,
+    F16,
     F32,
     F64,
     I8,
@@ -198,6 +199,8 @@ LIBRARY_REFERENCE: Final[dict[str, Callable[..., None]]] = {
     "stream": _stream,
     **{f"gemm_{short_name(dtype)}": _gemm(dtype) for dtype in (F32, F64, C64, C128)},
     "gemm_bf16": _gemm(F32, BF16),
+    "gemm_f16": _gemm(F32, F16),
+    "gemm_i8": _gemm(I32, I8),
     **{
         f"{name}_{short_name(dtype)}": routine(dtype)
         for name, routine in (("potrf", _potrf), ("trsm", _trsm))

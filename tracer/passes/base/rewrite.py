@@ -6,23 +6,30 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tracer.ir.program import Equation, Program
+from tracer.ir.target import CPU, Target
 
 Rewrite = Callable[[Program], Program]
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Rewrite of programs that keeps their results, and finds nothing more to do in its own result.
+    """A rewrite of programs that keeps what they compute, and is idempotent.
 
-    rounds: whether it may change how results are rounded. looks_back: whether the rewrite of an equation depends only
-    on equations before it. deletes: whether it only drops dead equations.
+    rewrite: a function of the program or, where `targeted`, of the program and the target. rounds: whether it may
+    change how results are rounded. looks_back: whether its effect on an equation depends on the equations before it
+    alone. deletes: whether it only drops equations that nothing needs.
     """
 
     name: str
-    run: Rewrite
+    rewrite: Callable[..., Program]
+    targeted: bool = False
     rounds: bool = False
     looks_back: bool = False
     deletes: bool = False
+
+    def run(self, program: Program, target: Target = CPU) -> Program:
+        """Return the rewritten program, the same object where nothing changed."""
+        return self.rewrite(program, target) if self.targeted else self.rewrite(program)
 
 
 def nested_first(rewrite: Rewrite, holds: Callable[[Equation], bool] | None = None) -> Rewrite:

@@ -9,6 +9,7 @@ from tracer.ir import dtypes
 from tracer.ir.primitive import ArgReduce
 from tracer.ir.program import Equation
 from tracer.ir.scalar import ScalarOp
+from tracer.ir.target import Target
 from tracer.ir.types import ArrayType
 from tracer.passes.base.rewriter import Rewriter
 from tracer.primitives.arrays.dynamic_slice import dynamic_slice
@@ -21,7 +22,6 @@ from tracer.primitives.elementwise.comparison import eq, ne, select
 from tracer.primitives.elementwise.conversion import convert_element_type
 from tracer.trace.trace import Operand, as_literal
 
-_BLOCK: Final = 8192  # elements of a block of a long vector
 _STEP: Final = 64  # elements: four vectors of f32
 _LEAST_BLOCKS: Final = 4
 _EXTREME: Final = {ScalarOp.MAX: reduce_max, ScalarOp.MIN: reduce_min}
@@ -33,17 +33,20 @@ def arg_reduce(x: Any, op: ScalarOp, *, axis: int, index_dtype: Any) -> Any:
     return _first_equal(x, extreme, axis, index_dtype)
 
 
-def takes_blocks(equation: Equation, at: Rewriter) -> bool:
-    """Whether to search by blocks: in a long vector that is in memory already."""
-    operand = equation.inputs[0]
-    if not isinstance(equation.primitive.lower, ArgReduce) or len(operand.type.shape) != 1:
-        return False
+def block_of(equation: Equation, at: Rewriter, target: Target) -> int:
+    """Return the elements of a block where a long vector in memory is searched by blocks, else 0."""
+    if not target.blocks.extreme or not isinstance(equation.primitive.lower, ArgReduce):
+        return 0
+    operand, block = equation.inputs[0], target.blocks.extreme
+    if len(operand.type.shape) != 1:
+        return 0
     reshaped = at.definition(operand, reshape_p)
     source = operand if reshaped is None else reshaped.inputs[0]
-    return source not in at.definitions and operand.type.shape[0] >= _LEAST_BLOCKS * _BLOCK
+    is_long = source not in at.definitions and operand.type.shape[0] >= _LEAST_BLOCKS * block
+    return block if is_long else 0
 
 
-def in_blocks(equation: Equation, operands: Sequence[Operand]) -> list[Operand]:
+def in_blocks(equation: Equation, operands: Sequence[Operand], *, block: int) -> list[Operand]:
     """Compute argmax or argmin of a long vector: reduce blocks, then search the first block that holds the extreme.
 
     If blocks do not divide the vector, the last one overlaps with the one before.
@@ -51,7 +54,7 @@ def in_blocks(equation: Equation, operands: Sequence[Operand]) -> list[Operand]:
     x, lower = operands[0], equation.primitive.lower
     assert isinstance(lower, ArgReduce)
     extreme_of, (length,) = _EXTREME[lower.op], x.type.shape
-    size = _dividing(length)
+    size = _dividing(length, block)
     whole, rest = divmod(length, size)
     extremes = extreme_of(reshape(slice(x, (0,), (whole * size,)), (whole, size)), (1,))
     if rest:
@@ -65,10 +68,10 @@ def in_blocks(equation: Equation, operands: Sequence[Operand]) -> list[Operand]:
     return [convert_element_type(add(start, within), equation.params["index_dtype"])]
 
 
-def _dividing(length: int) -> int:
-    """Return the block size: a whole number of vectors near `_BLOCK` that divides the length, if there is one."""
-    near = [n for n in range(_BLOCK // 2, 2 * _BLOCK + 1, _STEP) if length % n == 0]
-    return sorted(near, key=lambda n: abs(n - _BLOCK))[0] if near else _BLOCK
+def _dividing(length: int, block: int) -> int:
+    """Return the block size: a whole number of vectors near `block` that divides the length, else `block`."""
+    near = [n for n in range(block // 2, 2 * block + 1, _STEP) if length % n == 0]
+    return sorted(near, key=lambda n: abs(n - block))[0] if near else block
 
 
 def _first_equal(x: Any, extreme: Any, axis: int, index_dtype: Any) -> Any:

@@ -1,7 +1,6 @@
 """Canonical form of dot_general, as BLAS takes it: [batch, m, k] x [batch, k, n], at most transposed within a batch.
 
-Operands have the result's dtype, or are both bf16 with sums in f32. In bf16 the first keeps its layout, and the second
-is transposed only where k is even, since pairs along k are multiplied.
+Operands keep a dtype that the target multiplies natively. Others are converted to the accumulator's dtype.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.ir.program import Equation
+from tracer.ir.target import Dot, Target
 from tracer.ir.types import ArrayType, Type
 from tracer.primitives.arrays.reductions.reductions import reduce_or, reduce_sum
 from tracer.primitives.arrays.zeros import zeros
@@ -29,8 +29,6 @@ _LONG = 16
 _LEAST_SKINNY_WORK = 1 << 9  # multiplications: fewer are written as loops in any form
 _LEAST_STREAMED = 1 << 16  # elements of a large matrix
 _LEAST_DOT, _LEAST_ROW = 48, 32  # elements of it that follow each other, along k and beside it
-_LEAST_SHORT_COLUMNS = 8
-_LEAST_SHORT_WORK = 1 << 14  # multiplications: fewer are written as loops, in f32
 
 
 class _Side(NamedTuple):
@@ -50,8 +48,8 @@ class _Side(NamedTuple):
         return several == sorted(several)
 
 
-def canonical_dot(equation: Equation) -> Callable[[Any, Any], Any] | None:
-    """Return a function that writes the product in its canonical form; None if it has that form already.
+def canonical_dot(equation: Equation, target: Target) -> Callable[[Any, Any], Any] | None:
+    """Return a function that writes the product in canonical form, or None where it has that form already.
 
     Products and sums are computed in the accumulation dtype and rounded once. Loops multiply and sum integers and
     booleans, which BLAS lacks. They also compute products of real vectors (outer products, too) and skinny matrices:
@@ -69,13 +67,17 @@ def canonical_dot(equation: Equation) -> Callable[[Any, Any], Any] | None:
     compute = accumulation_dtype(lhs.dtype, result.dtype)
     precision = equation.params["precision"]
     loops = _is_row(x.sizes(x.free)) or _is_row(y.sizes(y.free)) or _is_row(x.sizes(x.contracted))
-    if compute not in _BLAS or (compute in _REAL and (loops or _is_skinny(x, y))):
+    native = _native(x, y, compute, target) if precision is None else None
+    if target.dot(compute, compute) is None and (native is None or loops):
         return lambda a, b: _by_sums(a, b, x, y, compute, result)
-    short = compute == dtypes.F32 and precision is None and _multiplies_short(x, y)
-    if compute in _REAL and not short and _is_better_turned(x, y):
+    keeps_skinny = native is not None and native.skinny
+    if compute in _REAL and (loops or (_is_skinny(x, y) and not keeps_skinny)):
+        return lambda a, b: _by_sums(a, b, x, y, compute, result)
+    if compute in _REAL and native is None and _is_better_turned(x, y):
         return lambda a, b: _turned(_by_blas(b, a, y, x, (None, None), compute, compute, result, precision), x, y)
-    forms = (False, None if _is_even(prod(x.sizes(x.contracted))) else True) if short else (None, None)
-    operands = dtypes.BF16 if short else compute
+    in_pairs = native is not None and native.pairs
+    forms = (False, None if _is_even(prod(x.sizes(x.contracted))) else True) if in_pairs else (None, None)
+    operands = compute if native is None else native.operands
     as_they_are = all(_is_canonical(side, form) for side, form in zip((x, y), forms, strict=True))
     if as_they_are and lhs.dtype == rhs.dtype == operands and result.dtype == compute:
         return None
@@ -147,11 +149,11 @@ def _turned(product: Any, x: _Side, y: _Side) -> Any:
     return transpose(product, (*range(batch), *range(at, at + rows), *range(batch, at)))
 
 
-def _multiplies_short(x: _Side, y: _Side) -> bool:
-    """Whether bf16 matrices are multiplied as bf16: if the product is neither a loop nor too narrow for the kernels."""
+def _native(x: _Side, y: _Side, compute: DType, target: Target) -> Dot | None:
+    """Return the target's product of operands narrower than the accumulator, or None where they are converted."""
+    dot = target.dot(x.type.dtype, compute) if x.type.dtype == y.type.dtype != compute else None
     m, n, k = _sizes(x, y)
-    both = x.type.dtype == y.type.dtype == dtypes.BF16
-    return both and n >= _LEAST_SHORT_COLUMNS and m * n * k > _LEAST_SHORT_WORK
+    return dot if dot is not None and n >= dot.least_columns and m * n * k > dot.least_work else None
 
 
 def _is_even(size: int) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from tracer.ir import dtypes
 from tracer.ir import shape as shapes
 from tracer.ir.program import Equation
+from tracer.ir.target import Machine
 from tracer.ir.types import ArrayType
 from tracer.passes.base.rewriter import Rewriter
 from tracer.primitives.arrays.slice_pad_concatenate import pad
@@ -27,11 +28,10 @@ BATCH: Final = 0
 """Axis of lhs that is last in memory: its features, or the batch in gradients by a window."""
 
 _LEAST: Final = 8  # elements of the last axis: half a vector of f32
-_VECTOR_BYTES: Final = 64
 _MATRIX_BYTES: Final = {FEATURES: 1 << 22, BATCH: 1 << 23}
 
 
-def last_channels(equation: Equation, at: Rewriter) -> int | None:
+def last_channels(equation: Equation, at: Rewriter, machine: Machine) -> int | None:
     """Return FEATURES or BATCH if the equation is a convolution that is faster as a product of matrices, else None."""
     if equation.primitive is not conv_p:
         return None
@@ -52,7 +52,7 @@ def last_channels(equation: Equation, at: Rewriter) -> int | None:
     matrix = lhs.shape[0] * lhs.shape[1] * shapes.size(outs) * shapes.size(window) * lhs.dtype.itemsize
     if 0 in outs or (matrix > _MATRIX_BYTES[last] and not points):
         return None
-    few = outs[-1] * lhs.dtype.itemsize < _VECTOR_BYTES
+    few = outs[-1] * lhs.dtype.itemsize < machine.vector_bytes
     gathered = window[-1] > outs[-1] if last == BATCH else points or few or strides[-1] > 1
     return last if gathered else None
 

@@ -120,7 +120,7 @@ def as_signed(indices: Any) -> Any:
 dynamic_slice_p = Primitive(
     name="dynamic_slice", infer=_dynamic_slice_infer,
     reference=lambda x, *starts, slice_sizes: x[_places(x, starts, slice_sizes)].copy(),
-    jvp=_dynamic_slice_jvp, transpose=_dynamic_slice_transpose, batch=_dynamic_slice_batch, lower=Gather(),
+    jvp=_dynamic_slice_jvp, transpose=_dynamic_slice_transpose, batch=_dynamic_slice_batch, lower=Gather("slice"),
 )  # fmt: skip
 
 
@@ -216,7 +216,7 @@ def _update_batch(ctx: Any, xs: Any, axes: Any) -> Batched:
 
 dynamic_update_slice_p = Primitive(
     name="dynamic_update_slice", infer=_update_infer, reference=_update_reference,
-    jvp=_update_jvp, transpose=_update_transpose, batch=_update_batch, lower=Scatter(),
+    jvp=_update_jvp, transpose=_update_transpose, batch=_update_batch, lower=Scatter(kind="slice"),
 )  # fmt: skip
 
 

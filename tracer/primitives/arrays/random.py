@@ -281,13 +281,13 @@ threefry2x32_p = Primitive(
 random_wrap_p = Primitive(
     name="random_wrap", infer=_wrap_infer, reference=lambda words: words,
     jvp=zero_jvp, transpose=_NOT_LINEAR,
-    batch=_wrap_batch, lower=Alias(),
+    batch=_wrap_batch, lower=Alias("wrap"),
 )  # fmt: skip
 
 random_unwrap_p = Primitive(
     name="random_unwrap", infer=_unwrap_infer, reference=lambda keys: keys,
     jvp=zero_jvp, transpose=_NOT_LINEAR,
-    batch=_lead_batch, lower=Alias(),
+    batch=_lead_batch, lower=Alias("unwrap"),
 )  # fmt: skip
 
 random_seed_p = Primitive(

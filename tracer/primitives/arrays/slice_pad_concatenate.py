@@ -89,7 +89,7 @@ def _slice_batch(ctx: Any, xs: Any, axes: Any, **params: tuple[int, ...]) -> Bat
 
 slice_p = Primitive(
     name="slice", infer=_slice_infer, reference=_slice_reference,
-    jvp=linear_jvp, transpose=_slice_transpose, batch=_slice_batch, lower=IndexMap(),
+    jvp=linear_jvp, transpose=_slice_transpose, batch=_slice_batch, lower=IndexMap("slice"),
 )  # fmt: skip
 
 
@@ -242,7 +242,7 @@ def _pad_batch(ctx: Any, xs: Any, axes: Any, *, padding_config: PaddingConfig) -
 
 pad_p = Primitive(
     name="pad", infer=_pad_infer, reference=_pad_reference,
-    jvp=_pad_jvp, transpose=_pad_transpose, batch=_pad_batch, lower=Join(),
+    jvp=_pad_jvp, transpose=_pad_transpose, batch=_pad_batch, lower=Join("pad"),
 )  # fmt: skip
 
 
@@ -312,7 +312,7 @@ def _concatenate_batch(ctx: Any, xs: Any, axes: Any, *, dimension: int) -> Batch
 concatenate_p = Primitive(
     name="concatenate", infer=_concatenate_infer,
     reference=lambda *xs, dimension: np.concatenate(xs, dimension),
-    jvp=linear_jvp, transpose=_concatenate_transpose, batch=_concatenate_batch, lower=Join(),
+    jvp=linear_jvp, transpose=_concatenate_transpose, batch=_concatenate_batch, lower=Join("concatenate"),
 )  # fmt: skip
 
 

@@ -140,7 +140,7 @@ def _batch(ctx: Any, xs: Any, batch_axes: Any, *, axes: Shape, **params: Any) ->
 
 sliding_windows_p = Primitive(
     name="sliding_windows", infer=_infer, reference=_reference,
-    jvp=linear_jvp, transpose=_transpose, batch=_batch, lower=IndexMap(),
+    jvp=linear_jvp, transpose=_transpose, batch=_batch, lower=IndexMap("windows"),
 )  # fmt: skip
 
 

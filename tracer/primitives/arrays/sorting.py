@@ -173,7 +173,7 @@ def _top_k_batch(ctx: Any, xs: Any, axes: Any, *, k: int, axis: int) -> Batched:
 top_k_p = Primitive(
     name="top_k", infer=_top_k_infer, reference=_top_k_reference,
     jvp=_top_k_jvp, transpose=NoRule("top_k is not linear; its derivative is a gather"), batch=_top_k_batch,
-    lower=Composite(_top_k_expand, _top_k_has_nest, computes=True), multiple=True,
+    lower=Composite(_top_k_expand, _top_k_has_nest, "top_k", computes=True), multiple=True,
 )  # fmt: skip
 
 

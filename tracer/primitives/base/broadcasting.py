@@ -112,7 +112,7 @@ def _broadcast_batch(
 
 broadcast_in_dim_p = Primitive(
     name="broadcast_in_dim", infer=_broadcast_infer, reference=_broadcast_reference,
-    jvp=linear_jvp, transpose=_broadcast_transpose, batch=_broadcast_batch, lower=IndexMap(),
+    jvp=linear_jvp, transpose=_broadcast_transpose, batch=_broadcast_batch, lower=IndexMap("broadcast"),
 )  # fmt: skip
 
 

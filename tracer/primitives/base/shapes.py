@@ -117,7 +117,7 @@ def _reshape_batch(ctx: Any, xs: Any, axes: Any, *, new_sizes: Shape) -> Batched
 reshape_p = Primitive(
     name="reshape", infer=_reshape_infer, reference=_reshape_reference,
     jvp=linear_jvp, transpose=lambda ctx, cts, xs, new_sizes: [reshape(cts[0], xs[0].type.shape)],
-    batch=_reshape_batch, lower=IndexMap(),
+    batch=_reshape_batch, lower=IndexMap("reshape"),
 )  # fmt: skip
 
 
@@ -166,7 +166,7 @@ def _transpose_batch(ctx: Any, xs: Any, axes: Any, *, permutation: tuple[int, ..
 transpose_p = Primitive(
     name="transpose", infer=_transpose_infer, reference=_transpose_reference,
     jvp=linear_jvp, transpose=lambda ctx, cts, xs, permutation: [transpose(cts[0], shape.inverse(permutation))],
-    batch=_transpose_batch, lower=IndexMap(),
+    batch=_transpose_batch, lower=IndexMap("transpose"),
 )  # fmt: skip
 
 
@@ -246,13 +246,13 @@ def _squeeze_batch(ctx: Any, xs: Any, axes: Any, *, dimensions: tuple[int, ...])
 rev_p = Primitive(
     name="rev", infer=_rev_infer, reference=lambda x, dimensions: np.flip(x, dimensions).copy(),
     jvp=linear_jvp, transpose=lambda ctx, cts, xs, dimensions: [rev(cts[0], dimensions)],
-    batch=_rev_batch, lower=IndexMap(),
+    batch=_rev_batch, lower=IndexMap("reverse"),
 )  # fmt: skip
 
 squeeze_p = Primitive(
     name="squeeze", infer=_squeeze_infer, reference=lambda x, dimensions: np.squeeze(x, dimensions).copy(),
     jvp=linear_jvp, transpose=lambda ctx, cts, xs, dimensions: [expand_dims(cts[0], dimensions)],
-    batch=_squeeze_batch, lower=IndexMap(),
+    batch=_squeeze_batch, lower=IndexMap("squeeze"),
 )  # fmt: skip
 
 

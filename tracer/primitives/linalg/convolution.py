@@ -149,7 +149,7 @@ def _expand(
         return _in_phases(lhs, sizes, rev(rhs, spatial), exchanged)
     x = padded_operand(lhs, padding, lhs_dilation)
     alone = {**given, "strides": strides, "padding": ((0, 0),) * rank, "lhs_dilation": (1,) * rank}
-    if has_nest(x.type, rhs.type, **alone):
+    if any(d != 1 for d in lhs_dilation) and has_nest(x.type, rhs.type, **alone):
         return conv(x, rhs, **alone)
     windows = sliding_windows(x, spatial, window, strides, rhs_dilation)
     return _contract_windows(windows, rhs, groups, batch_groups, precision, preferred_element_type)
@@ -374,7 +374,7 @@ def conv(
 conv_p: Primitive = Primitive(
     name="conv", infer=_infer, reference=quiet(_reference),
     jvp=products_jvp(conv), transpose=_transpose,
-    batch=_batch, lower=Composite(_expand, has_nest, computes=True), eager=Eager.COMPILED,
+    batch=_batch, lower=Composite(_expand, has_nest, "conv", computes=True), eager=Eager.COMPILED,
 )  # fmt: skip
 
 CONVOLUTION = (conv_p,)

@@ -1,90 +1,35 @@
-"""What a program costs, counted rather than measured: arithmetic, and bytes that would move if nothing were fused.
+"""Reports of cost: what a program computes and the bytes that would move if nothing were fused, before anything runs.
 
-Loops count every round; a `while_loop`, whose rounds nobody knows, counts one, and the report says so.
+Loops count every iteration. A `while_loop`, whose trip count is unknown, counts one, and the report says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from math import prod
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
-from tracer.ir.primitive import (
-    Alias,
-    ArgReduce,
-    Checked,
-    Compare,
-    Composite,
-    Convert,
-    Gather,
-    Generate,
-    IndexMap,
-    Join,
-    Library,
-    NoRule,
-    Pointwise,
-    Reduce,
-    Scan,
-    Scatter,
-    Structured,
-)  # fmt: skip
-from tracer.ir.program import Atom, Equation, Program, Source, Var
-from tracer.ir.scalar import MATH_FUNCTIONS
+from tracer.ir.primitive import Structured
+from tracer.ir.program import Equation, Program, Source, Var
 from tracer.ir.types import StackType, Type, size, storage_type
+from tracer.lazy import LazyModule
+from tracer.schedule.terms.cost import NOTHING, Cost
 
-_MATH = frozenset(MATH_FUNCTIONS)
+if TYPE_CHECKING:
+    from tracer.schedule import dispatch
+else:
+    dispatch = LazyModule("tracer.schedule.dispatch")
+
 LONG: Final = 50_000
-"""Of work, see `Cost.work`: some 5 µs of one core. What takes longer gives the GIL away."""
+"""Work of a call, see `Cost.work`, that releases the GIL: some 5 µs of one core."""
 HEARD: Final = 2_000_000
-"""The same, some 0.2 ms: what takes longer listens to Ctrl-C, for which it asks the system, which takes 1 µs."""
+"""Work of a call that listens to Ctrl-C, some 0.2 ms: asking the system takes 1 µs."""
 ENDLESS: Final = 2**62
-"""The work of what nobody knows the end of."""
-_MATH_WORK = 16  # a function of the math library takes the time of so many additions
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """flops: additions, multiplications, comparisons and so on. functions: exp, sin and the like, one each.
-
-    bytes_read, bytes_written: of arrays, each operand and result once. unknown_trips: whether a while_loop was
-    counted as one round.
-    """
-
-    flops: int = 0
-    functions: int = 0
-    bytes_read: int = 0
-    bytes_written: int = 0
-    unknown_trips: bool = False
-
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(
-            self.flops + other.flops,
-            self.functions + other.functions,
-            self.bytes_read + other.bytes_read,
-            self.bytes_written + other.bytes_written,
-            self.unknown_trips or other.unknown_trips,
-        )
-
-    def times(self, count: int) -> Cost:
-        """The cost of so many rounds."""
-        return Cost(
-            self.flops * count,
-            self.functions * count,
-            self.bytes_read * count,
-            self.bytes_written * count,
-            self.unknown_trips,
-        )
-
-    @property
-    def work(self) -> int:
-        """One number for deciding what is long: about a tenth of a nanosecond each."""
-        return self.flops + _MATH_WORK * self.functions + (self.bytes_read + self.bytes_written) // 4
+"""Work of a loop whose trip count is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One equation's cost."""
+    """Cost of one equation."""
 
     equation: str
     source: Source | None
@@ -93,24 +38,24 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class CostReport:
-    """The cost of a program, by equation and in all; prints as a table."""
+    """Cost of a program, by equation and in total. Prints as a table."""
 
     lines: tuple[Line, ...]
     total: Cost
 
     @property
     def flops(self) -> int:
-        """Of all equations."""
+        """Floating-point operations of all equations."""
         return self.total.flops
 
     @property
     def bytes_read(self) -> int:
-        """Of all equations."""
+        """Bytes that all equations read."""
         return self.total.bytes_read
 
     @property
     def bytes_written(self) -> int:
-        """Of all equations."""
+        """Bytes that all equations write."""
         return self.total.bytes_written
 
     def __str__(self) -> str:
@@ -128,18 +73,39 @@ def _row(name: str, cost: Cost, source: str) -> str:
 
 
 def report(program: Program) -> CostReport:
-    """The program's cost, equation by equation."""
+    """Return the program's cost, equation by equation."""
     lines = tuple(Line(e.primitive.name, e.source, equation_cost(e)) for e in program.equations)
-    return CostReport(lines, _sum(line.cost for line in lines))
+    return CostReport(lines, sum((line.cost for line in lines), NOTHING))
 
 
 def program_cost(program: Program) -> Cost:
-    """The sum over the equations."""
-    return _sum(equation_cost(equation) for equation in program.equations)
+    """Return the sum over the equations."""
+    return sum(map(equation_cost, program.equations), NOTHING)
+
+
+def flops(program: Program) -> int:
+    """Return one value for what a program computes, to compare a derivative with its function.
+
+    Weights, of each element of the result where nothing else is said:
+
+        arithmetic, comparisons, conversions              1, fma 2
+        functions: exp, sin, pow, erf                     16
+        reductions, cumulative operations                 1 for each element of the operand
+        products of matrices, convolutions                2 for each multiplication, with its addition
+        gather, dynamic slices                            1
+        scatter, dynamic updates                          1 for each element of the updates
+        concatenate, pad                                  1 for each element of an operand
+        sort                                              log2 n
+        solves, factorisations                            n for each element of an n by n operand
+        broadcasts, transposes, reshapes, slices          0: they are read in place
+
+    Loops count every iteration, or one where the trip count is unknown. Branches count as the most expensive.
+    """
+    return program_cost(program).weight
 
 
 def work_of(program: Program) -> int:
-    """The work of a call, or any number above `HEARD` where it is more than that."""
+    """Return the work of a call, `ENDLESS` where it is more than `HEARD`."""
     work = 0
     for equation in program.equations:
         cost = equation_cost(equation)
@@ -149,79 +115,19 @@ def work_of(program: Program) -> int:
     return work
 
 
-def _sum(costs: Iterator[Cost]) -> Cost:
-    total = Cost()
-    for cost in costs:
-        total += cost
-    return total
-
-
 def equation_cost(equation: Equation) -> Cost:
-    """One equation, nested programs included."""
-    lower = equation.primitive.lower
-    if isinstance(lower, Structured):
-        return _structured(lower.kind, equation)
-    flops, functions = _arithmetic(lower, equation)
+    """Return the cost of one equation by its schedule, nested programs included."""
+    nested = [program_cost(program) for _, program in equation.nested()]
+    cost = dispatch.ALL.of(equation).cost(equation, nested)
+    if isinstance(equation.primitive.lower, Structured):
+        return cost
     read = sum(bytes_of(a.type) for a in equation.inputs if isinstance(a, Var))
-    return Cost(flops, functions, read, sum(bytes_of(v.type) for v in equation.outputs))
+    return replace(cost, bytes_read=read, bytes_written=sum(bytes_of(v.type) for v in equation.outputs))
 
 
 def bytes_of(type: Type) -> int:
-    """The memory of a value; 0 for stacks, whose length is not known."""
+    """Return the memory of a value, 0 for stacks of unknown length."""
     if isinstance(type, StackType):
         return 0
     storage = storage_type(type)
     return size(storage) * storage.dtype.itemsize
-
-
-def _arithmetic(lower: Any, equation: Equation) -> tuple[int, int]:
-    """Operations, and calls of mathematical functions."""
-    out = max((size(v.type) for v in equation.outputs), default=0)
-    entering = _size(equation.inputs[0]) if equation.inputs else 0
-    match lower:
-        case Pointwise(op):
-            return (0, out) if op in _MATH else (out, 0)
-        case Composite() if equation.primitive.name == "top_k":
-            return entering, 0
-        case Composite(_, has_nest) if has_nest is not None:  # a convolution
-            return 2 * out * prod(equation.inputs[1].type.shape[1:]), 0
-        case Compare() | Checked() | Composite():
-            return out, 0
-        case Reduce() | ArgReduce() | Scan():
-            return entering, 0
-        case Scatter(op):
-            return (_size(equation.inputs[-1]) if op is not None else 0), 0
-        case Library("dot"):
-            (contracted, _), _ = equation.params["dimension_numbers"]
-            shape = equation.inputs[0].type.shape
-            depth = 1
-            for axis in contracted:
-                depth *= shape[axis]
-            return 2 * out * depth, 0
-        case Library("sort"):
-            return out * max(out.bit_length(), 1), 0
-        case Alias() | Convert() | Gather() | Generate() | IndexMap() | Join() | Library() | NoRule():
-            return 0, 0
-        case _:
-            return out, 0
-
-
-def _size(atom: Atom) -> int:
-    return size(atom.type)
-
-
-def _structured(kind: str, equation: Equation) -> Cost:
-    """Loops by their rounds, branches by the dearest."""
-    nested = [program_cost(program) for _, program in equation.nested()]
-    match kind:
-        case "cond":
-            return max(nested, key=lambda cost: cost.work, default=Cost())
-        case "scan":
-            return _sum(iter(nested)).times(equation.params["length"])
-        case "while":
-            total = _sum(iter(nested))
-            return Cost(total.flops, total.functions, total.bytes_read, total.bytes_written, True)
-        case "custom_jvp" | "custom_vjp" | "call":
-            return nested[0] if nested else Cost()
-        case _:
-            return _sum(iter(nested))

@@ -1,4 +1,4 @@
-"""How many bytes a call needs, known before anything runs: a formula in their rounds, for loops of unknown length."""
+"""Memory that a call needs, known before anything runs: for loops of unknown length, a formula in their trip counts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tracer.ir.program import Program
+from tracer.ir.primitive import Composite, Structured
+from tracer.ir.program import Equation, Program
 from tracer.ir.types import StackType
 from tracer.ir.visit import equations
 from tracer.runtime.analysis.cost import bytes_of
@@ -14,7 +15,7 @@ from tracer.runtime.analysis.cost import bytes_of
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What a loop keeps of each of its rounds, in bytes, until its derivative has read it."""
+    """Bytes that a loop keeps for each iteration until its derivative has read them."""
 
     loop: str
     bytes: int
@@ -25,14 +26,13 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes that a call needs. `peak` is all of them together, with no round of the loops in `growth`.
+    """Bytes that a call needs. `peak` is their sum, without any iteration of the loops in `growth`.
 
-    arguments: what the caller hands over and what the function captured; results, but for those in the memory of
-    donated arguments; arena: temporaries, at most at one time; constants: data that belongs to the program; limit:
-    what loops with `memory=` keep at most.
-    growth: loops of unknown length that keep values of every round. once: what LLVM takes to compile, and SciPy's BLAS
-    and LAPACK when they are loaded, where the program calls them: as measured, good to some MiB. copies: of the given
-    arrays of NumPy's that do not lie in C's order, made for each call.
+    arguments: the caller's arrays and those captured by the function. results: all but those in the memory of donated
+    arguments. arena: temporaries, at their peak. constants: data of the program. limit: kept at most by loops with
+    `memory=`. growth: loops of unknown length that keep values of every iteration. once: taken by LLVM to compile and
+    by SciPy's BLAS and LAPACK to load, where the program calls them, as measured to some MiB. copies: made in each
+    call, of NumPy arrays that are not in C order.
     """
 
     arguments: int
@@ -51,11 +51,11 @@ class Memory:
 
     @property
     def first(self) -> int:
-        """The same for the first call, which compiles, where nothing before it needed the same libraries."""
+        """Peak of the first call, which compiles and loads libraries."""
         return self.peak + self.once
 
     def after(self, rounds: int) -> int:
-        """The peak where each loop in `growth` runs so many rounds. An inner loop starts anew in every round."""
+        """Return the peak where each loop in `growth` runs so many iterations. Inner loops start anew in each."""
         return self.peak + rounds * sum(growth.bytes for growth in self.growth)
 
     def __str__(self) -> str:
@@ -75,10 +75,11 @@ def memory_of(
     traced: Program, optimized: Program, arena: int, constants: Sequence[Any], donors: Collection[int], *,
     copies: int, calls_scipy: bool = False,
 ) -> Memory:  # fmt: skip
-    """The memory of a program. arena: bytes of its buffers. constants: the arrays in its module. donors: the results
-    that have the memory of arguments. copies: bytes of arguments that are copied. calls_scipy: whether it binds BLAS
-    or LAPACK."""
-    limits = [e.params["memory"] for e in equations(traced) if e.primitive.name in ("loop_pull", "loop_bend")]
+    """Return the memory of a program. arena: bytes of its buffers. constants: the arrays in its module. donors: the
+    results that have the memory of arguments. copies: bytes of arguments that are copied. calls_scipy: whether it binds
+    BLAS or LAPACK.
+    """
+    limits = [e.params["memory"] for e in equations(traced) if _is_sweep(e)]
     growth = () if limits else tuple(_growth(optimized))
     return Memory(
         sum(bytes_of(type) for type in traced.input_types),
@@ -92,11 +93,16 @@ def memory_of(
     )
 
 
+def _is_sweep(equation: Equation) -> bool:
+    """Whether an equation pulls back through a loop with a limit of memory."""
+    return isinstance(equation.primitive.lower, Composite) and "memory" in equation.params
+
+
 def _growth(program: Program) -> Iterator[Growth]:
-    """The loops that push, nested ones after those around them."""
+    """Yield the loops that push to stacks, nested ones after their parents."""
     for equation in program.equations:
         for _, nested in equation.nested():
-            pushed = [e.inputs[1].type for e in nested.equations if e.primitive.name == "stack_push"]
+            pushed = [e.inputs[1].type for e in nested.equations if e.primitive.lower == Structured("stack_push")]
             if pushed:
                 assert not any(isinstance(type, StackType) for type in pushed)
                 where = f" at {equation.source}" if equation.source is not None else ""

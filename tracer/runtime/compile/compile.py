@@ -25,6 +25,7 @@ from tracer.ir.loop import Block, Library, Module
 from tracer.ir.loop.walk import blocks_of
 from tracer.ir.primitive import Effect
 from tracer.ir.program import Program
+from tracer.ir.target import Target, cpu
 from tracer.ir.types import Type, storage_type
 from tracer.passes.pipeline import optimize
 from tracer.runtime.analysis.cost import HEARD, work_of
@@ -68,8 +69,8 @@ class Compiled:
     def run(self, values: Sequence[Value]) -> list[Value]:
         """Call through ctypes: the outputs for one NumPy array an input, each as `storage_type` says.
 
-        The way for Pythons and NumPys whose C interface the compiled entry does not know. Donated values are copied.
-        Raises what the program's faults, callbacks and interrupts raise.
+        Used for versions of Python and NumPy whose C interface the compiled entry does not support. Donated values are
+        copied. Raises the errors of the program's faults, callbacks and interrupts.
         """
         storage = [storage_type(type) for type in self.scheduled.output_types]
         outputs, given = [np.empty(s.shape, s.dtype) for s in storage], list(values)
@@ -91,7 +92,7 @@ class Compiled:
         return outputs
 
     def call(self, operands: Sequence[Array]) -> list[Array]:
-        """The outputs for concrete arrays, one an input."""
+        """Return the outputs for concrete arrays, one for each input."""
         values = self.run([x._value for x in operands])
         return [wrapped(value, type) for value, type in zip(values, self.scheduled.output_types, strict=True)]
 
@@ -105,7 +106,7 @@ class Compiled:
 
 
 def _at(pointers: int, number: int, type: Type) -> Value:
-    """The value behind one of an array of pointers, as a view."""
+    """Return a view of the value at one of an array of pointers."""
     storage = storage_type(type)
     count = math.prod(storage.shape)
     address = ctypes.c_void_p.from_address(pointers + 8 * number).value or 0
@@ -115,15 +116,19 @@ def _at(pointers: int, number: int, type: Type) -> Value:
 
 
 def compile_program(program: Program, donated: Collection[int] = (), *, contracts: bool = False) -> Compiled:
-    """The program through all stages. Raises InternalError for what the backend cannot spell.
+    """Return the program compiled through all stages. Raises InternalError for statements the backend cannot emit.
 
     donated: the inputs whose memory results may take over. contracts: as in `optimize`.
     """
     with collector_paused():
-        optimized = optimize(program, contracts=contracts)
-        return compile_scheduled(
-            program, schedule(optimized, donated=donated, short_products=has_dots(), tiles=in_use())
-        )
+        target = this_cpu()
+        optimized = optimize(program, target, contracts=contracts)
+        return compile_scheduled(program, schedule(optimized, target, donated=donated))
+
+
+def this_cpu() -> Target:
+    """Return the target of the machine that this process runs on."""
+    return cpu(bf16=has_dots(), tiles=in_use())
 
 
 def contracts() -> bool:
@@ -132,7 +137,7 @@ def contracts() -> bool:
 
 
 def compile_scheduled(program: Program, scheduled: Scheduled) -> Compiled:
-    """The last stages: a scheduled program as machine code."""
+    """Return a scheduled program as machine code."""
     if config.vector_bits == 0:
         scheduled = replace(scheduled, module=one_at_a_time(scheduled.module))
     module = scheduled.module
@@ -141,14 +146,14 @@ def compile_scheduled(program: Program, scheduled: Scheduled) -> Compiled:
 
 
 def load(text: str, routines: Sequence[str], opt: int = USUAL) -> LoadedModule:
-    """LLVM text as machine code in this process."""
+    """Load LLVM text as machine code in this process."""
     program, common = apart(text)
     symbols = {**outside_symbols(program, routines, objects.kernel), **common_symbols(common, objects.kernel)}
     return load_object(objects.get(program, opt), symbols)
 
 
 def library_names(module: Module) -> list[str]:
-    """The library routines that a module calls, in alphabetical order."""
+    """Return the library routines that a module calls, in alphabetical order."""
     found: set[str] = set()
     for function in module.functions:
         _collect(function.body, found)

@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tracer.codegen.cuda.emit import emit_cuda
 from tracer.codegen.cuda.launch import run
 from tracer.codegen.cuda.source import CudaSource
-from tracer.errors import DeviceError, OutOfBoundsError, message
+from tracer.errors import OutOfBoundsError, message
 from tracer.ir.primitive import Composite, Library, Structured
 from tracer.ir.program import Program
+from tracer.ir.target import CUDA, Target
 from tracer.schedule.elements.gather_bounds import FaultSite
 from tracer.schedule.gpu.mapping import GpuSchedule, map_to_gpu
 from tracer.schedule.math.legalise import expand_math
-from tracer.schedule.memory.arena_allocation import planned
+from tracer.schedule.memory.arena_allocation import allocate_arena
 from tracer.schedule.pipeline import loops
 
 
-def gpu_schedule(program: Program) -> GpuSchedule:
-    """The program's loops mapped to a GPU, mathematical functions still in them."""
-    return map_to_gpu(planned(loops(program).module))
+def gpu_schedule(program: Program, target: Target) -> GpuSchedule:
+    """Return the loops of a program optimised for a GPU, mapped to it, mathematical functions still in them."""
+    return map_to_gpu(allocate_arena(loops(program, target).module))
 
 
-def cuda_source(program: Program) -> CudaSource:
-    """The program's kernels; steps that need the host are marked as such."""
-    return emit_cuda(expand_math(gpu_schedule(program).module))
+def cuda_source(program: Program, target: Target = CUDA) -> CudaSource:
+    """Return the program's kernels. Steps that need the host are marked as such."""
+    return emit_cuda(expand_math(gpu_schedule(program, target).module))
 
 
-def cuda_text(program: Program, arch: str = "sm_90") -> str:
-    """The kernels of an optimised program for people to read, with what has no kernel yet in comments.
-
-    arch: where it is meant to run, such as "sm_80"; the text is the same for all. Raises DeviceError for other names.
-    """
-    if re.fullmatch(r"sm_\d+[af]?", arch) is None:
-        raise DeviceError(message(f"cuda: no architecture {arch!r}", help='name one such as "sm_80" or "sm_90"'))
-    schedule = gpu_schedule(program)
+def cuda_text(program: Program, target: Target = CUDA) -> str:
+    """Return the kernels of a program optimised for a GPU, for people to read, with missing kernels in comments."""
+    schedule = gpu_schedule(program, target)
     source = emit_cuda(expand_math(schedule.module))
-    count = len(source.kernels)
+    count, arch = len(source.kernels), target.name.removeprefix("cuda:")
     head = [f"{program.name} for {arch}: {count} {'kernel' if count == 1 else 'kernels'}, not yet run on a device"]
     left = schedule.left
     if left:
@@ -46,13 +41,13 @@ def cuda_text(program: Program, arch: str = "sm_90") -> str:
     return "".join(f"// {line}\n" for line in head) + source.text
 
 
-def run_on_cuda(program: Program, inputs: Sequence[Any]) -> tuple[Any, ...]:
-    """The outputs of an optimised program as flat device arrays. See `codegen.cuda.launch` for what is tested of it.
+def run_on_cuda(program: Program, inputs: Sequence[Any], target: Target = CUDA) -> tuple[Any, ...]:
+    """Return the outputs of a program optimised for a GPU, as flat device arrays. See `codegen.cuda.launch`.
 
-    Raises DeviceError for programs that need the host, and what the program's faults raise.
+    Raises DeviceError for programs that need the host, and the program's own faults.
     """
-    plain = loops(program)
-    module = map_to_gpu(planned(plain.module)).require(f"cuda of {program.name}")
+    plain = loops(program, target)
+    module = map_to_gpu(allocate_arena(plain.module)).require(f"cuda of {program.name}")
     outcome = run(emit_cuda(expand_math(module)), inputs)
     if outcome.fault is not None:
         site, position = outcome.fault
@@ -61,7 +56,7 @@ def run_on_cuda(program: Program, inputs: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def fault_error(site: FaultSite, position: int) -> Exception:
-    """The user's exception. A GPU reports where a fault was, not the numbers that go into the CPU's message."""
+    """Return the user's exception. A GPU reports the position of a fault, not the values of the CPU's message."""
     if site.kind != "bounds":
         return site.error((), position)
     where = f" at {site.source}" if site.source is not None else ""
@@ -71,10 +66,10 @@ def fault_error(site: FaultSite, position: int) -> Exception:
 
 
 def _outside(program: Program) -> Iterator[str]:
-    """The equations with control flow, callbacks and library calls, with their lines."""
+    """Yield the equations with control flow, callbacks and library calls, with their lines."""
     for equation in program.equations:
         lower = equation.primitive.lower
-        controls = isinstance(lower, Structured) and equation.primitive.name != "check"
+        controls = isinstance(lower, Structured) and lower.kind != "check"
         if isinstance(lower, Library | Composite) or controls:
             where = f" at {equation.source}" if equation.source is not None else ""
             yield f"{equation.primitive.name}{where}"

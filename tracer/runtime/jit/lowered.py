@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,7 @@ import numpy as np
 from tracer.errors import ArgumentError, message
 from tracer.ir.program import Program
 from tracer.lazy import LazyModule
-from tracer.runtime.analysis.cost import CostReport, report
-from tracer.runtime.analysis.flops import flops
+from tracer.runtime.analysis.cost import CostReport, flops, report
 from tracer.runtime.analysis.memory_report import Memory, memory_of
 from tracer.runtime.jit.donation import Donated, consume
 from tracer.runtime.jit.explain import Text
@@ -26,22 +26,39 @@ if TYPE_CHECKING:
     from tracer.codegen.llvm.kernels import routines
     from tracer.codegen.llvm.toolchain import object_code as llvm
     from tracer.codegen.llvm.toolchain import outlined_functions
+    from tracer.ir import target
     from tracer.ir.loop import Module
     from tracer.passes import pipeline
     from tracer.runtime.compile import compile as compiling
     from tracer.runtime.compile import cuda as gpu
+    from tracer.schedule import pipeline as scheduling
 else:
     outlined_functions = LazyModule("tracer.codegen.llvm.toolchain.outlined_functions")
     llvm = LazyModule("tracer.codegen.llvm.toolchain.object_code")
     opt_level = LazyModule("tracer.codegen.llvm.emit.opt_level")
     routines = LazyModule("tracer.codegen.llvm.kernels.routines")
+    target = LazyModule("tracer.ir.target")
     pipeline = LazyModule("tracer.passes.pipeline")
     compiling = LazyModule("tracer.runtime.compile.compile")
     gpu = LazyModule("tracer.runtime.compile.cuda")
+    scheduling = LazyModule("tracer.schedule.pipeline")
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A program or its loops, as text, after the pass `name`. Prints as both."""
+
+    name: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"# {self.name}\n{self.text}"
+
+    __repr__ = __str__
 
 
 class Lowered:
-    """The stages of a function for one kind of arguments; each is made when it is asked for."""
+    """The stages of a function for one signature. Each is made on demand."""
 
     def __init__(self, traced: Traced, call: Call, signature: Signature) -> None:
         self._traced = traced
@@ -55,7 +72,7 @@ class Lowered:
         return compiling.compile_program(self._traced.program, donated, contracts=self._contracts)
 
     def program(self) -> Program:
-        """As traced: captured arrays first, then the arguments' leaves."""
+        """Return the traced program. Its inputs are captured arrays, then the arguments' leaves."""
         return self._traced.program
 
     @property
@@ -69,49 +86,69 @@ class Lowered:
         return shapes(self._traced)
 
     def lower(self) -> Lowered:
-        """This very object: `jit(f).trace(x).lower()` is `jit(f).lower(x)`."""
+        """Return this object: `jit(f).trace(x).lower()` is `jit(f).lower(x)`."""
         return self
 
     def optimized(self) -> Program:
-        """After the passes."""
-        return pipeline.optimize(self._traced.program, contracts=self._contracts)
+        """Return the program after its passes."""
+        return pipeline.optimize(self._traced.program, compiling.this_cpu(), contracts=self._contracts)
+
+    def stages(self) -> tuple[Stage, ...]:
+        """Return every stage up to the loops of the CPU, as text.
+
+        First the program as traced, then after each program pass that changed it. Then its loop nests, before and
+        after each loop pass.
+
+        >>> [stage.name for stage in tracer.jit(lambda x: x + x).lower(np.zeros(4)).stages()[:3]]
+        ['traced', 'loops', 'fuse_rows']
+        """
+        on = compiling.this_cpu()
+        found = [Stage("traced", str(self._traced.program))]
+        passes = pipeline.stages(self._traced.program, on, contracts=self._contracts)
+        found += [Stage(step.name, str(after)) for step, after in passes]
+        donated = self._traced.inputs_of(self._signature.donated(self._call))
+        module = scheduling.loops(self.optimized(), on, donated=donated).module
+        found.append(Stage("loops", str(module)))
+        found += [Stage(step.name, str(after)) for step, after in scheduling.loop_stages(module, on)]
+        return tuple(found)
 
     def loops(self) -> Module:
-        """Scheduled: loop nests and buffers."""
+        """Return the scheduled loop nests and buffers."""
         return self._compiled.scheduled.module
 
     def llvm(self) -> Text:
-        """As LLVM's text."""
+        """Return the LLVM text."""
         return Text(self._compiled.text)
 
     def asm(self) -> Text:
-        """As this machine's assembly language."""
+        """Return the assembly text of this machine."""
         compiled = self._compiled
         program, shared = outlined_functions.apart(compiled.text)
         own = llvm.assembly(program, opt=opt_level.level(compiled.scheduled.module))
         return Text("\n".join([own, *map(llvm.assembly, shared.values())]))
 
     def cuda(self, arch: str = "sm_90") -> Text:
-        """As CUDA C++, with what has no kernel yet in comments. Raises DeviceError for an unknown architecture."""
-        return Text(gpu.cuda_text(self.optimized(), arch))
+        """Return CUDA C++, with missing kernels in comments. Raises DeviceError for an unknown architecture."""
+        on_gpu = target.cuda(arch)
+        program = pipeline.optimize(self._traced.program, on_gpu, contracts=self._contracts)
+        return Text(gpu.cuda_text(program, on_gpu))
 
     def cost(self) -> CostReport:
-        """Arithmetic and memory traffic of the optimised program, by equation and in all."""
+        """Return arithmetic and memory traffic of the optimised program, by equation and in total."""
         return report(self.optimized())
 
     def flops(self) -> int:
-        """Floating-point operations of the optimised program, by the weights in `tracer.runtime.analysis.flops`."""
+        """Return the weighted operations of the optimised program: see `runtime.analysis.cost.flops`."""
         return flops(self.optimized())
 
     def memory(self) -> Memory:
-        """Bytes of arguments, results and temporaries, known before anything runs, and of copies of these arguments.
+        """Return bytes of arguments, results, temporaries and copies of arguments, known before anything runs.
 
-        Loops of unknown length that are differentiated in reverse keep values of every round: `growth` says how many
-        bytes, and `after(rounds)` what the peak is then. On Linux, calls of 50 MB or more are held to 5 % of this by
-        tests/runtime/analysis/test_memory.py, and such loops to 6 %; those of linear algebra from 100 MB on with the
-        first call, whose peak, `first`, counts what compiling takes and the libraries that are loaded. Not counted:
-        room that BLAS
-        has for packing complex matrices, some MB a thread.
+        Loops of unknown length that are differentiated in reverse keep values of all their iterations: `growth` says
+        how many bytes, and `after(n)` is the peak for n iterations. On Linux, tests/runtime/analysis/test_memory.py
+        holds calls of 50 MB or more to 5 % of this, and such loops to 6 %. It holds those of linear algebra from 100 MB
+        on with the first call, whose peak, `first`, counts compilation and the libraries that are loaded. Not counted:
+        memory in which BLAS packs complex matrices, some MB a thread.
 
         >>> print(tracer.jit(lambda x: tnp.sort(x) + x).lower(np.zeros(1000)).memory())
         arguments            8,000 B
@@ -129,7 +166,7 @@ class Lowered:
         )  # fmt: skip
 
     def compile(self) -> CompiledFunction:
-        """The function for exactly these types."""
+        """Return the function for exactly these types."""
         return CompiledFunction(self, self._compiled)
 
     def __repr__(self) -> str:
@@ -137,7 +174,7 @@ class Lowered:
 
 
 def _copied(leaf: Any) -> int:
-    """The bytes of a copy that a call makes of an array before it reads it: see `tracer.trace.convert.native`."""
+    """Return the bytes of the copy that a call makes of an array, 0 if none: see `tracer.trace.convert.native`."""
     if not isinstance(leaf, np.ndarray):
         return 0
     read_in_place = leaf.flags.c_contiguous and leaf.flags.aligned and leaf.dtype.isnative
@@ -172,9 +209,9 @@ class CompiledFunction:
                 consume([call.leaves[n] for n in donated], list(donated.values()))
 
     def cost(self) -> CostReport:
-        """As `Lowered.cost`."""
+        """Return `Lowered.cost()`."""
         return self._lowered.cost()
 
     def memory(self) -> Memory:
-        """As `Lowered.memory`."""
+        """Return `Lowered.memory()`."""
         return self._lowered.memory()

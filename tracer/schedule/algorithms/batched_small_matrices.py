@@ -1,8 +1,8 @@
-"""Small matrices side by side: one problem a lane, so that whatever the sizes, vectors are full.
+"""Batches of small matrices: one problem a lane, so that vectors are full for any size.
 
-A block of problems is turned so that the same element of all of them is one vector, worked on in scratch memory that
-stays in the first cache, and turned back. What each lane computes does not depend on the others, so neither threads nor
-the width of vectors change bits. One problem alone takes the same steps without lanes.
+A block of problems is transposed so that one element of all of them is a vector. Algorithms work on these vectors in
+scratch memory that stays in the first cache, and the result is transposed back. Lanes are independent, so neither
+threads nor vector width change bits. A single problem takes the same steps without lanes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ from tracer.schedule.terms.value_locations import Element, Memory
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
 
-_VECTOR_BYTES: Final = 64
 _WRITTEN_OUT: Final = 4  # rows and columns up to which loops are written out, elements held in registers
 
 
@@ -68,7 +67,7 @@ class Cells:
             self.known[at.constant] = element
 
     def flush(self) -> None:
-        """Store what is held in registers."""
+        """Store the elements held in registers."""
         for position, element in (self.known or {}).items():
             self._store(Affine(position), element)
 
@@ -85,7 +84,7 @@ class Cells:
 
 
 class Lanes:
-    """What the steps of an algorithm are written with: loops, sums along them, and arithmetic on elements."""
+    """Vocabulary of an algorithm's steps: loops, sums along them, and arithmetic on elements."""
 
     def __init__(self, b: Builder, width: int, *, written_out: bool) -> None:
         self.b = b
@@ -97,7 +96,7 @@ class Lanes:
         return Cells(self, buffer, columns, parts, {} if self.written_out else None)
 
     def each(self, start: Affine, stop: Affine, body: Callable[[Affine], None]) -> None:
-        """The body for every index from start to stop."""
+        """Write the body for every index from start to stop."""
         if self.written_out:
             for index in range(start.constant, stop.constant):
                 body(Affine(index))
@@ -106,13 +105,13 @@ class Lanes:
             body(of_register(loop.index))
 
     def each_down(self, stop: int, body: Callable[[Affine], None]) -> None:
-        """The body for every index below `stop`, from the last to the first."""
+        """Write the body for every index below `stop`, from the last to the first."""
         self.each(ZERO, Affine(stop), lambda k: body(plus(Affine(stop - 1), scaled(k, -1))))
 
     def fold(
         self, start: Affine, stop: Affine, initial: Element, body: Callable[[Affine, Element], Element]
     ) -> Element:
-        """The element that the body makes of the one before, index by index."""
+        """Return the last element of a loop that computes each one from the one before."""
         if self.written_out:
             for index in range(start.constant, stop.constant):
                 initial = body(Affine(index), initial)
@@ -124,7 +123,7 @@ class Lanes:
         return tuple(loop.results)
 
     def exchange(self, array: Cells, row: Affine, other: Operand, rows: Affine, columns: Affine) -> None:
-        """Rows `row` and `other`, which is no less, change places; each lane has its own `other`."""
+        """Swap rows `row` and `other`, which is at least `row`. Each lane has its own `other`."""
         if not self.written_out:
             place = of_operand(other)
 
@@ -148,7 +147,7 @@ class Lanes:
     # -- arithmetic ------------------------------------------------------------------------------------------------
 
     def less_product(self, total: Element, x: Element, y: Element) -> Element:
-        """total - x * y, each product rounded with its sum."""
+        """Return total - x * y, each product rounded with its sum."""
         fma, minus = ScalarOp.FMA, self.b.apply(ScalarOp.NEG, x[0])
         if len(x) == 1:
             return (self.b.apply(fma, minus, y[0], total[0]),)
@@ -158,22 +157,21 @@ class Lanes:
         return real, imag
 
     def by(self, x: Element, factor: Operand) -> Element:
-        """An element by a real number."""
+        """Return an element times a real scalar."""
         return tuple(self.b.apply(ScalarOp.MUL, part, factor) for part in x)
 
     def conjugate(self, x: Element) -> Element:
         return x if len(x) == 1 else (x[0], self.b.apply(ScalarOp.NEG, x[1]))
 
     def size(self, x: Element) -> Operand:
-        """|x|, or |Re x| + |Im x|."""
+        """Return |x|, or |Re x| + |Im x|."""
         parts = [self.b.apply(ScalarOp.ABS, part) for part in x]
         return parts[0] if len(x) == 1 else self.b.apply(ScalarOp.ADD, *parts)
 
     def divider(self, x: Element) -> Callable[[Element], Element]:
-        """Division by x, as a product with its reciprocal.
+        """Return a function that divides by x, as a product with its reciprocal.
 
-        Below the least normal number both sides grow first, by a power of two, so that no reciprocal overflows.
-        """
+        Subnormal divisors and their dividends are scaled by a power of two first, so that no reciprocal overflows."""
         dtype = x[0].dtype
         tiny, grown = (2.0**-124, 2.0**64) if dtype == dtypes.F32 else (2.0**-1018, 2.0**128)
         is_tiny = self.b.apply(ScalarOp.LT, self.size(x), constant(tiny, dtype))
@@ -212,12 +210,13 @@ def write_lanes(
     """Run kernel(lanes, *cells) for `count` problems, none of them with more than `largest` rows or columns."""
     f = FunctionWriter(writer)
     widest = max(dtype.itemsize for dtype, _ in (stack.scalars for stack in stacks))
-    width = _VECTOR_BYTES // widest if count > 1 else 1
+    vector = writer.module.target.machine.vector_bytes
+    width = vector // widest if count > 1 else 1
     lanes = Lanes(f.builder, width, written_out=largest <= _WRITTEN_OUT)
     sources = [None if s.source is None else f.memory(s.source) for s in stacks]
     targets = [None if s.target is None else f.memory(s.target, written=True) for s in stacks]
     with f.loops((-(-count // width),), LoopKind.PARALLEL) as (block,):
-        buffers = [f.builder.alloc(_scratch(n, s, width)) for n, s in enumerate(stacks)]
+        buffers = [f.builder.alloc(_scratch(n, s, width, vector)) for n, s in enumerate(stacks)]
         first = scaled(block, width)
         live = _live(f.builder, first, width, count)
         for stack, source, buffer in zip(stacks, sources, buffers, strict=True):
@@ -235,14 +234,14 @@ def write_lanes(
     f.invoke()
 
 
-def _scratch(number: int, stack: Stack, width: int) -> Buffer:
+def _scratch(number: int, stack: Stack, width: int, alignment: int) -> Buffer:
     dtype, parts = stack.scalars
     size = stack.rows * stack.columns * parts * width
-    return Buffer(f"lanes{number}", dtype, size, Space.LOCAL, alignment=_VECTOR_BYTES, written=True)
+    return Buffer(f"lanes{number}", dtype, size, Space.LOCAL, alignment=alignment, written=True)
 
 
 def _live(b: Builder, first: Affine, width: int, count: int) -> Operand:
-    """How many lanes of a block hold a problem."""
+    """Return the number of lanes of a block that hold a problem."""
     if count % width == 0:
         return index_constant(width)
     return b.compute(ScalarOp.MIN, b.compute(ScalarOp.SUB, count, operand_of(b, first)), width)

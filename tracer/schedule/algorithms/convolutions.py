@@ -14,11 +14,15 @@ from typing import Final
 from tracer.errors import InternalError
 from tracer.ir.loop import Buffer, Carry, LoopKind, Operand, Register, Space
 from tracer.ir.loop.build import constant, reduction
-from tracer.ir.program import Equation
+from tracer.ir.primitive import Composite
+from tracer.ir.program import Atom, Equation, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType
 from tracer.primitives.linalg.convolution_strategy import LOCAL_BYTES, extents, padded_bytes, runs_along_window
+from tracer.schedule.elements.maps import permuted_array
 from tracer.schedule.terms.affine import ZERO, Affine, flatten, of_register, operand_of, plus, scaled, shifted
+from tracer.schedule.terms.cost import convolution_cost
+from tracer.schedule.terms.schedules import CHEAP, Schedule, Values
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
 
@@ -320,3 +324,17 @@ class _Nest:
             for t in taps:
                 place = self._store_place((n, shifted(o, r), *at, Affine(t)))
                 b.update(self.target.buffer, place, ScalarOp.ADD, next(results))
+
+
+# -- record ------------------------------------------------------------------------------------------------------
+
+
+def _operands_in_memory(equation: Equation, values: Values) -> list[Atom]:
+    """Return rhs, which the nest reads again and again, and lhs where its elements are expensive."""
+    lhs, rhs = equation.inputs
+    is_expensive = isinstance(lhs, Var) and values.costs.get(lhs, 0) > CHEAP
+    stored = permuted_array(rhs, values)
+    return [lhs, stored] if is_expensive else [stored]
+
+
+CONVOLUTION: Final = Schedule(Composite, "conv", convolution_cost, write_convolution, _operands_in_memory)

@@ -1,8 +1,8 @@
-"""Cumulative operations on a CPU: rows in vector lanes, columns as a stream of rows, either a stretch at a time.
+"""Cumulative operations on a CPU: rows in vector lanes, columns as a stream of rows, each a stretch at a time.
 
-A stretch is what one function goes through from its first to its last element, along the axis: all of it where that is
-short, else a tile (`schedule.prefix_tiles`). Which lanes and tiles there are follows from the shape and the dtype, and
-is a part of the result's meaning; in what is not negative, no sum is less than the one before.
+A stretch is the part of the axis that one function processes in order: all of a short axis, else a tile (see
+`cumulative_tiles`). Lanes and tiles follow from shape and dtype and belong to the meaning of the result. Cumulative
+sums of non-negative values never decrease.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
 from tracer.schedule.write.serial_reductions import join, start_of
 
-_VECTOR_BYTES: Final = 64
-_MOST_LANES: Final = 16  # of a row: numbers of one byte would be shuffled six times
+_ROW_BYTES: Final = 64  # of the lanes along a row: belongs to the meaning of a result
+_MOST_LANES: Final = 16  # of a row: 64 lanes of one byte would be shuffled six times
 _ROWS: Final = 4  # that a row of what came before takes in at once
-_BLOCK_BYTES: Final = 8192  # of such a row: a quarter of a first-level cache
 
 Place = tuple[Affine, Affine]
 """Where an element is along the axis, and in the row behind it."""
@@ -38,13 +37,13 @@ Sink = Callable[[Place, Element], None]
 
 
 class Cumulative:
-    """One cumulative operation: what it is, and its parts in loop IR.
+    """One cumulative operation and its parts in loop IR.
 
-    outer, length, inner: the array as rows of `length` rows of `inner`. wide: what is carried, `parts` numbers of it.
-    """
+    outer, length, inner: the array as rows of `length` rows of `inner`. wide: dtype of the carries, `parts` of them."""
 
     def __init__(self, writer: BlockWriter, equation: Equation, op: ScalarOp) -> None:
         self.writer, self.equation, self.op = writer, equation, op
+        self.machine = writer.module.target.machine
         (self.variable,), (self.operand,) = equation.outputs, equation.inputs
         type = self.variable.type
         assert isinstance(type, ArrayType)
@@ -68,15 +67,15 @@ class Cumulative:
     def lanes(self) -> int:
         """Of a row; 1 where its elements follow one another."""
         in_order = self.parts > 1 or dtypes.is_bool(self.wide) or not self.associates
-        return 1 if in_order else min(_VECTOR_BYTES // self.wide.itemsize, _MOST_LANES)
+        return 1 if in_order else min(_ROW_BYTES // self.wide.itemsize, _MOST_LANES)
 
     @property
     def column_lanes(self) -> int:
         """Of a row of columns."""
-        return max(1, _VECTOR_BYTES // self.wide.itemsize)
+        return max(1, self.machine.vector_bytes // self.wide.itemsize)
 
     def element(self, f: FunctionWriter, around: Sequence[Affine], along: Affine, behind: Affine) -> Element:
-        """An element of the operand, widened."""
+        """Return an element of the operand, widened."""
         return tuple(
             convert(f.builder, x, self.wide) for x in f.element(self.operand, self._index(around, along, behind))
         )
@@ -87,7 +86,7 @@ class Cumulative:
     def store(
         self, f: FunctionWriter, result: Memory, around: Sequence[Affine], at: tuple[Affine, Affine], x: Element
     ) -> None:
-        """result[around, at] = x"""
+        """Store x at result[around, at]."""
         narrow = tuple(convert(f.builder, part, self.dtype) for part in x)
         f.store_at(result, self._position(around, *at), narrow)
 
@@ -115,7 +114,9 @@ class Cumulative:
         sink: Sink,
         start: Element = (),
     ) -> Element:
-        """From `first` on, `count` elements in a row, `most` at most; the last that came out. start: before them."""
+        """Write `count` elements of a row from `first` on, `most` at most, and return the last result. start: the total
+        before.
+        """
         b, lanes, keyed = f.builder, self.lanes, self.lanes > 1 and is_keyed(self.op, self.wide)
         start = start or tuple(self.start)
         start = tuple(key_of(b, self.op, x) for x in start) if keyed else start
@@ -139,7 +140,7 @@ class Cumulative:
         return self._of_keys(b, loop.results) if keyed else loop.results
 
     def _of_keys(self, b: Builder, keys: Sequence[Register]) -> Element:
-        """The floats of keys."""
+        """Return the floats of keys."""
         results = tuple(Register(self.wide, "found") for _ in keys)
         for key, result in zip(keys, results, strict=True):
             b.add(from_key(b, self.op, key, result))
@@ -154,7 +155,7 @@ class Cumulative:
         most: tuple[int, int],
         sink: Sink,
     ) -> Callable[[Affine], Element]:
-        """From `first` on, so many rows of so many columns; what loads the last one that came out in a column."""
+        """Write `count` rows of columns from `first` on. Return a function that loads the last result of a column."""
         b, (begin, left), (rows, width) = f.builder, first, counts
         before = [
             b.alloc(Buffer(f"before{n}", self.wide, most[1], Space.LOCAL, written=True)) for n in range(self.parts)
@@ -193,7 +194,7 @@ class Cumulative:
     # -- the whole at once -----------------------------------------------------------------------------------------
 
     def in_rows(self) -> None:
-        """Rows that threads may share, each from its first to its last element."""
+        """Write rows that threads may share, each from its first to its last element."""
         f = FunctionWriter(self.writer)
         result = f.memory(self.target, written=True)
         with f.loops(self.around, LoopKind.PARALLEL) as around:
@@ -201,11 +202,11 @@ class Cumulative:
         f.invoke()
 
     def in_columns(self) -> None:
-        """Blocks of columns that threads may share, row after row."""
+        """Write blocks of columns that threads may share, row after row."""
         f = FunctionWriter(self.writer)
         b, result = f.builder, f.memory(self.target, written=True)
         lanes = self.column_lanes
-        width = min(self.inner, _BLOCK_BYTES // self.wide.itemsize)
+        width = min(self.inner, self.machine.first_cache // 4 // self.wide.itemsize)
         width = max(min(width, -(-self.inner // (2 * lanes)) * lanes), 1)  # two blocks at least, for two threads
         blocks = -(-self.inner // width)
         with f.loops((*self.around, blocks), LoopKind.PARALLEL) as (*around, block):

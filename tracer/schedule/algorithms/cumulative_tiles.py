@@ -1,8 +1,8 @@
-"""Long cumulative operations that threads share: tiles on their own first, then what came before each of them.
+"""Long cumulative operations that threads share: tiles on their own first, then the total before each tile.
 
-Some tiles at a time, as many as stay in caches: each on its own in scratch memory, the chain of their totals, and from
-there to the result, so that the array comes from memory once, and its elements are computed once. An element is op(all
-tiles before, those of its tile up to it), whoever computes it.
+As many tiles as fit into caches are processed at a time: each alone in scratch memory, then the chain of their totals,
+then the result. So the array comes from memory once and its elements are computed once. An element is op(all tiles
+before, elements of its tile up to it), whichever thread computes it.
 """
 
 from __future__ import annotations
@@ -13,25 +13,33 @@ from typing import Final
 
 from tracer.ir.loop import LoopKind, Operand, Register
 from tracer.ir.loop.build import Builder
+from tracer.ir.primitive import Scan
 from tracer.ir.program import Equation
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import array_type
 from tracer.schedule.algorithms.cumulative import Cumulative, Place
 from tracer.schedule.terms.affine import ZERO, Affine, of_register, operand_of, plus, scaled, shifted
+from tracer.schedule.terms.cost import flops_of_operand
+from tracer.schedule.terms.schedules import Schedule, no_operands
 from tracer.schedule.terms.value_locations import Element, Memory
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
 from tracer.schedule.write.serial_reductions import join, write_cumulative
 
-TILE: Final = 1 << 16  # bytes of a tile
 _AT_ONCE: Final = 16  # tiles that stay in caches between their two times
 _LEAST_TILES: Final = 8
-_MOST_ROWS: Final = 64  # from so many on, threads share rows
+_MOST_ROWS: Final = 64  # threads share rows, not tiles, where there are more
 _MOST_INNER: Final = 2048  # bytes from which on they share columns
 
 
-def write_prefixes(writer: BlockWriter, equation: Equation, op: ScalarOp, tile: int) -> None:
-    """Every partial result along one axis. tile: in bytes."""
+def write_prefixes(writer: BlockWriter, equation: Equation) -> None:
+    """Write every partial result along one axis."""
+    lower, tile = equation.primitive.lower, writer.module.target.blocks.cumulative
+    assert isinstance(lower, Scan)
+    op = lower.op
+    if not tile:
+        write_cumulative(writer, equation, op)
+        return
     c = Cumulative(writer, equation, op)
     if not c.outer * c.length * c.inner:
         return
@@ -47,7 +55,7 @@ def write_prefixes(writer: BlockWriter, equation: Equation, op: ScalarOp, tile: 
 
 
 def _tile_length(c: Cumulative, tile: int) -> int | None:
-    """How many rows a tile has; None where the whole is not cut."""
+    """Return the rows of a tile, or None where the axis is not cut."""
     bytes_a_row = c.inner * c.parts * c.wide.itemsize
     most = max(1, tile // bytes_a_row)
     fits = c.outer < _MOST_ROWS and bytes_a_row < _MOST_INNER and not _is_narrow(c) and c.length >= _LEAST_TILES * most
@@ -60,7 +68,7 @@ def _is_narrow(c: Cumulative) -> bool:
 
 
 def _divisor(length: int, near: int) -> int:
-    """The number nearest to `near`, from half of it to twice as much, that divides the length; else `near` itself."""
+    """Return the divisor of the length nearest to `near`, within a factor of two, else `near`."""
     candidates = [n for n in range(max(1, near // 2), min(2 * near, length) + 1) if length % n == 0]
     return min(candidates, key=lambda n: abs(n - near), default=near)
 
@@ -81,7 +89,7 @@ class _Tiles:
         self.before = c.writer.allocate(array_type(c.wide, (self.at_once + 1, c.inner, c.parts)))
 
     def write(self) -> None:
-        """The groups of tiles one after another."""
+        """Write the groups of tiles one after another."""
         b = self.c.writer.builder
         with ExitStack() as stack:
             around: list[Register | None] = []
@@ -101,7 +109,7 @@ class _Tiles:
             self._write_results(around, group)
 
     def _chain(self, b: Builder) -> None:
-        """What is before each tile: behind the last one of the group before, then each behind the one before it."""
+        """Write the totals before each tile: the last group's total first, then joined tile by tile."""
         c, behind_last = self.c, self.at_once * self.c.inner
         with self._each_column(b) as j:
             self._store(b, self.before, j, self._load(b, self.before, shifted(j, behind_last)))
@@ -131,7 +139,7 @@ class _Tiles:
     # -- a group ---------------------------------------------------------------------------------------------------
 
     def _write_alone(self, around: Sequence[Register | None], group: Register) -> None:
-        """Each tile on its own, and its last elements apart."""
+        """Write each tile on its own, with its last elements in a buffer."""
         c, f = self.c, FunctionWriter(self.c.writer)
         rows = self._around(f, around)
         alone, totals = (f.memory(memory, written=True) for memory in (self.alone, self.totals))
@@ -151,7 +159,7 @@ class _Tiles:
         f.invoke()
 
     def _write_results(self, around: Sequence[Register | None], group: Register) -> None:
-        """Each tile behind what is before it."""
+        """Write each tile joined with the total before it."""
         c, f = self.c, FunctionWriter(self.c.writer)
         b, rows = f.builder, self._around(f, around)
         before, alone, result = f.memory(self.before), f.memory(self.alone), f.memory(c.target, written=True)
@@ -174,7 +182,7 @@ class _Tiles:
         f.invoke()
 
     def _write_in_turns(self, around: Sequence[Register | None], group: Register, slot: Operand) -> None:
-        """Each tile on its own while that of the group before goes to the result, a vector of each in turn.
+        """Write each tile on its own, interleaved by vectors with the result of the tile of the previous group.
 
         Reading goes on while results are written. slot: which half of the scratch memory the group has.
         """
@@ -216,12 +224,12 @@ class _Tiles:
 
     @staticmethod
     def _left(b: Builder, most: Operand | int, done: Affine, whole: Operand | int) -> Operand:
-        """How many of `whole` are left behind what is done, so many at most."""
+        """Return the elements of `whole` after those done, at most `most`."""
         rest = b.compute(ScalarOp.SUB, whole, operand_of(b, done))
         return b.compute(ScalarOp.MIN, b.compute(ScalarOp.MAX, rest, 0), most)
 
     def _around(self, f: FunctionWriter, around: Sequence[Register | None]) -> list[Affine]:
-        """The row of the array, as the function sees it."""
+        """Return the row of the array, as the function sees it."""
         rows: list[Affine] = []
         for register, n in zip(around, self.c.around, strict=True):
             rows.append(ZERO if register is None else self._given(f, register, n))
@@ -234,9 +242,12 @@ class _Tiles:
         return of_register(inner)
 
     def _stretch(self, f: FunctionWriter, group: Register, tile: Affine) -> tuple[Affine, Operand | int]:
-        """Where a tile begins, and how long it is: behind the end of the array there may be empty ones."""
+        """Return the start and length of a tile. Tiles past the end of the array are empty."""
         number = plus(scaled(self._given(f, group, self.groups), self.at_once), tile)
         first = scaled(number, self.length)
         if self.even:
             return first, self.length
         return first, self._left(f.builder, self.length, first, self.c.length)
+
+
+CUMULATIVE: Final = Schedule(Scan, "", flops_of_operand, write_prefixes, no_operands)

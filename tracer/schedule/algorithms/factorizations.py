@@ -1,13 +1,15 @@
 """cholesky, lu and triangular_solve: in lanes where matrices are small, else by LAPACK and BLAS.
 
-LAPACK has columns where we have rows: the lower triangle of a Hermitian matrix is its upper one, a triangular system
-from the left is one from the right; only lu of complex matrices is turned before and after. Real ones are ours.
+LAPACK is column-major and arrays here are row-major. So the lower triangle of a Hermitian matrix is its upper one, and
+a triangular system from the left is one from the right. Only lu of complex matrices is transposed before and after.
+Factorisations of large real matrices are kernels of tracer's own.
 """
 
 from __future__ import annotations
 
 from functools import partial
 from math import prod
+from typing import Final
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from tracer.ir import dtypes
 from tracer.ir.layout import components
 from tracer.ir.loop import LoopKind, Operand
 from tracer.ir.loop.build import Builder, constant
+from tracer.ir.primitive import Library
 from tracer.ir.program import Atom, Equation
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, array_type, size
@@ -31,11 +34,13 @@ from tracer.schedule.terms.affine import (
     scaled,
     shifted,
 )
+from tracer.schedule.terms.cost import matrix_cost
+from tracer.schedule.terms.schedules import Schedule
 from tracer.schedule.terms.value_locations import Element, Memory
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
 
-_PANEL = 64  # columns of a panel of `lu`, for two of which it takes room, with 128 rows more than there are
+_PANEL = 64  # columns of a panel of `lu`, whose scratch holds two panels with 128 extra rows
 _MOST = SMALL * SMALL  # elements of right-hand sides that are kept in lanes
 
 
@@ -48,7 +53,7 @@ def _dtype(atom: Atom) -> dtypes.DType:
 
 
 def write_cholesky(writer: BlockWriter, equation: Equation) -> None:
-    """The factor of each matrix."""
+    """Write the factor of each matrix."""
     (x,), (y,) = equation.inputs, equation.outputs
     n, count = x.type.shape[-1], prod(x.type.shape[:-2])
     target = writer.target_of(y)
@@ -66,7 +71,7 @@ def write_cholesky(writer: BlockWriter, equation: Equation) -> None:
     factor, result = f.memory(work), f.memory(target, written=True)
     with f.loops((count,), LoopKind.PARALLEL) as (matrix,):
         last = flatten((matrix, Affine(n - 1), Affine(n - 1)), shape)
-        known = _is_number(f.builder, _load_at(f, factor, last)[0])
+        known = _is_not_nan(f.builder, _load_at(f, factor, last)[0])
         with f.loops((n, n), LoopKind.PARALLEL) as (i, j):
             at = flatten((matrix, i, j), shape)
             element = _load_at(f, factor, at)
@@ -77,7 +82,9 @@ def write_cholesky(writer: BlockWriter, equation: Equation) -> None:
 
 
 def _cholesky(n: int, lanes: Lanes, a: Cells) -> None:
-    """Column by column. One that is not positive makes its root NaN, which goes on to the last diagonal element."""
+    """Write the factor column by column. A non-positive pivot makes its root NaN, which reaches the last diagonal
+    element.
+    """
     b, end = lanes.b, Affine(n)
 
     def column(j: Affine) -> None:
@@ -98,7 +105,7 @@ def _cholesky(n: int, lanes: Lanes, a: Cells) -> None:
 
     lanes.each(ZERO, end, column)
     last = a.get(Affine(n - 1), Affine(n - 1))
-    known, lost, zero = _is_number(b, last[0]), _filled(last, np.nan), _filled(last, 0)
+    known, lost, zero = _is_not_nan(b, last[0]), _filled(last, np.nan), _filled(last, 0)
 
     def row(i: Affine) -> None:
         lanes.each(ZERO, shifted(i, 1), lambda j: a.put(lanes.choose(known, a.get(i, j), lost), i, j))
@@ -108,14 +115,14 @@ def _cholesky(n: int, lanes: Lanes, a: Cells) -> None:
 
 
 def _less_square(b: Builder, total: Element, x: Element) -> Element:
-    """total - |x|^2."""
+    """Return total - |x|^2."""
     (left,) = total
     for part in x:
         left = b.apply(ScalarOp.FMA, b.apply(ScalarOp.NEG, part), part, left)
     return (left,)
 
 
-def _is_number(b: Builder, x: Operand) -> Operand:
+def _is_not_nan(b: Builder, x: Operand) -> Operand:
     return b.apply(ScalarOp.EQ, x, x)
 
 
@@ -131,7 +138,7 @@ def _select(b: Builder, predicate: Operand, x: Element, y: Element) -> Element:
 
 
 def write_lu(writer: BlockWriter, equation: Equation) -> None:
-    """The factors of each matrix, with the rows that were chosen and the permutation that they make."""
+    """Write the factors of each matrix, the pivots and their permutation."""
     (x,), variables = equation.inputs, equation.outputs
     *stack, m, n = x.type.shape
     count, k = prod(stack), min(m, n)
@@ -165,13 +172,13 @@ def write_lu(writer: BlockWriter, equation: Equation) -> None:
 
 
 def _lu(m: int, n: int, lanes: Lanes, a: Cells, pivots: Cells, permutation: Cells) -> None:
-    """Column by column: the largest element's row to the front, then all rows below less their part of it."""
+    """Write the factors column by column: the row of the largest element is swapped up and eliminated below."""
     b, rows, columns = lanes.b, Affine(m), Affine(n)
     lanes.each(ZERO, rows, lambda i: permutation.put((_as_i32(b, i),), i))
 
     def step(k: Affine) -> None:
         first = lanes.size(a.get(k, k))
-        first = b.select(_is_number(b, first), first, constant(-1, first.dtype))
+        first = b.select(_is_not_nan(b, first), first, constant(-1, first.dtype))
 
         def compare(i: Affine, best: Element) -> Element:
             size = lanes.size(a.get(i, k))
@@ -206,7 +213,7 @@ def _as_i32(b: Builder, index: Affine) -> Operand:
 
 
 def write_turned(writer: BlockWriter, source: Memory, target: Memory, sizes: tuple[int, int, int]) -> None:
-    """target[c, j, i] = source[c, i, j]."""
+    """Write target[c, j, i] = source[c, i, j]."""
     f = FunctionWriter(writer)
     read, written = f.memory(source), f.memory(target, written=True)
     turned = (sizes[0], sizes[2], sizes[1])
@@ -219,7 +226,7 @@ def write_turned(writer: BlockWriter, source: Memory, target: Memory, sizes: tup
 def _write_permutation(
     writer: BlockWriter, chosen: Memory, pivots: Memory, permutation: Memory, sizes: tuple[int, int, int]
 ) -> None:
-    """LAPACK's choices, counted from 1, and what they make of the rows."""
+    """Write LAPACK's pivots, counted from 1, as indices and as the permutation of rows."""
     count, m, k = sizes
     f = FunctionWriter(writer)
     read = f.memory(chosen)
@@ -246,7 +253,7 @@ def _write_permutation(
 
 
 def write_triangular_solve(writer: BlockWriter, equation: Equation) -> None:
-    """The solution of each system."""
+    """Write the solution of each system."""
     (a, b), (y,), params = equation.inputs, equation.outputs, equation.params
     left = params["left_side"]
     n, count = a.type.shape[-1], prod(a.type.shape[:-2])
@@ -275,7 +282,7 @@ def write_triangular_solve(writer: BlockWriter, equation: Equation) -> None:
 
 
 def _triangular(equation: Equation, n: int, others: int, lanes: Lanes, a: Cells, x: Cells) -> None:
-    """Row by row, from the corner of the triangle on; from the right, with everything turned."""
+    """Write the solution row by row from the corner of the triangle, transposed for systems from the right."""
     params = equation.params
     left, unit = params["left_side"], params["unit_diagonal"]
     turned = params["transpose_a"] == left
@@ -323,3 +330,8 @@ def _load_at(f: FunctionWriter, memory: Memory, position: Affine) -> Element:
     _, parts = components(memory.type)
     place = plus(memory.start, scaled(position, parts))
     return tuple(f.builder.load(memory.buffer, shifted(place, part)) for part in range(parts))
+
+
+CHOLESKY: Final = Schedule(Library, "cholesky", matrix_cost, write_cholesky)
+LU: Final = Schedule(Library, "lu", matrix_cost, write_lu)
+TRIANGULAR_SOLVE: Final = Schedule(Library, "triangular_solve", matrix_cost, write_triangular_solve)

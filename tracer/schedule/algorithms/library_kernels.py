@@ -12,15 +12,14 @@ from typing import Final
 
 from tracer.ir.loop import Along, Constant, Kernel, Library, Module, Split, Statement, View
 from tracer.ir.loop.walk import with_statements
+from tracer.ir.target import CPU, Target
 
 _PLAIN: Final = Kernel()
 
 
-def choose_kernels(module: Module, *, tiles: bool = False) -> Module:
-    """Return the module with a kernel for every library call of constant sizes.
-
-    tiles: whether matrices of bf16 are multiplied in AMX tiles, which need larger panels.
-    """
+def choose_kernels(module: Module, target: Target = CPU) -> Module:
+    """Return the module with a kernel for every library call of constant sizes."""
+    tiles = target.machine.tiles
 
     def chosen(s: Statement) -> Sequence[Statement]:
         if not isinstance(s, Library):

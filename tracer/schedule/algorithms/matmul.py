@@ -6,16 +6,21 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Final
 
 from tracer.errors import InternalError
 from tracer.ir import dtypes
+from tracer.ir.dtypes import short_name
 from tracer.ir.loop import Carry, LoopKind, Register
 from tracer.ir.loop.build import constant
+from tracer.ir.primitive import Library, Pointwise
 from tracer.ir.program import Atom, Equation, Var
 from tracer.ir.scalar import ScalarOp
-from tracer.ir.types import ArrayType, array_type
+from tracer.ir.types import ArrayType, array_type, size
 from tracer.schedule.algorithms.factorizations import write_turned
 from tracer.schedule.terms.affine import Affine, of_register, plus, scaled, shifted
+from tracer.schedule.terms.cost import product_cost
+from tracer.schedule.terms.schedules import Schedule, Values
 from tracer.schedule.terms.value_locations import Memory
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
@@ -24,16 +29,16 @@ _ROWS = 8  # of the result that are summed at once: the chains that an FMA unit 
 _LEAST_LANES = 8
 _MOST = 48
 _SMALL = 1 << 14
+_LARGE = 1 << 13  # elements of a matrix that no loop multiplies
 _TINY = 1 << 9  # m n k of products that are written so in any form: SciPy need not be imported for them
-
-ROUTINES = {dtypes.F32: "gemm_f32", dtypes.F64: "gemm_f64", dtypes.C64: "gemm_c64", dtypes.C128: "gemm_c128"}
-"""The matrix products by dtype: (a, b, out, batch, m, n, k, transpose a, transpose b, stride of a, stride of b)."""
-SHORT_ROUTINE = "gemm_bf16"
-"""The same for operands of bf16 and results of f32: a is not transposed, b only where k is even."""
 
 
 def write_dot(writer: BlockWriter, equation: Equation) -> None:
-    """One call of a matrix product for all batches."""
+    """Write one call of a matrix product for all batches, or loops where matrices are small.
+
+    The routine is `gemm_` and the operands' dtype, with the arguments (a, b, out, batch, m, n, k, transpose a,
+    transpose b, stride of a, stride of b). `target.dots` says which dtype it sums in.
+    """
     (variable,), (lhs, rhs) = equation.outputs, equation.inputs
     ((left,), (right,)), (left_batch, _) = _axes(equation)
     batch_rank = len(left_batch)
@@ -45,19 +50,15 @@ def write_dot(writer: BlockWriter, equation: Equation) -> None:
     m = prod(lhs.type.shape[batch_rank:]) // k if k else _other(lhs.type.shape, batch_rank, left)
     n = prod(rhs.type.shape[batch_rank:]) // k if k else _other(rhs.type.shape, batch_rank, right)
     dtype = variable.type.dtype if isinstance(variable.type, ArrayType) else None
-    if dtype not in ROUTINES:
-        raise InternalError(f"no BLAS for {variable.type}")
+    operands = lhs.type.dtype if isinstance(lhs.type, ArrayType) else None
+    if dtype is None or operands is None or writer.module.target.dot(operands, dtype) is None:
+        raise InternalError(f"no product of {lhs.type} in {variable.type} for {writer.module.target.name}")
     small, tiny = _is_small(m, n, k), 0 < m * n * k <= _TINY
-    if dtype in (dtypes.F32, dtypes.F64) and (small or tiny):
+    if operands == dtype and dtype in (dtypes.F32, dtypes.F64) and (small or tiny):
         turned = _turned(writer, b, batch, n, k) if transpose_b and not tiny else None
         _write_small(writer, (a, turned or b, target), batch, m, n, k, transpose_a, transpose_b and turned is None)
         return
-    routine = ROUTINES[dtype]
-    if isinstance(lhs.type, ArrayType) and lhs.type.dtype == dtypes.BF16:
-        if writer.module.short_products and not transpose_a and not (transpose_b and k % 2):
-            routine = SHORT_ROUTINE
-        else:
-            a, b = [_widened(writer, operand) for operand in (a, b)]
+    routine = f"gemm_{short_name(operands)}"
     writer.builder.library(
         routine, a.view, b.view, target.view, batch, m, n, k, int(transpose_a), int(transpose_b), m * k, k * n
     )
@@ -83,19 +84,6 @@ def _turned(writer: BlockWriter, source: Memory, batch: int, n: int, k: int) -> 
     assert isinstance(source.type, ArrayType)
     target = writer.allocate(array_type(source.type.dtype, (batch, k, n)))
     write_turned(writer, source, target, (batch, n, k))
-    return target
-
-
-def _widened(writer: BlockWriter, source: Memory) -> Memory:
-    """A bf16 matrix in f32."""
-    assert isinstance(source.type, ArrayType)
-    target = writer.allocate(array_type(dtypes.F32, source.type.shape))
-    f = FunctionWriter(writer)
-    read, written = f.memory(source), f.memory(target, written=True)
-    with f.loops((prod(source.type.shape),), LoopKind.PARALLEL) as (at,):
-        value = f.builder.bitcast(f.builder.load(read.buffer, plus(read.start, at)), dtypes.BF16)
-        f.builder.store(written.buffer, plus(written.start, at), f.builder.convert(value, dtypes.F32))
-    f.invoke()
     return target
 
 
@@ -162,3 +150,27 @@ def _rows(
         for r, total in enumerate(loop.results):
             place = plus(out.start, scaled(product, m * n), scaled(shifted(first, r), n), j)
             f.builder.store(out.buffer, place, total)
+
+
+# -- record ------------------------------------------------------------------------------------------------------
+
+
+def _operands_in_memory(equation: Equation, values: Values) -> list[Atom]:
+    return [_bits(atom, values) for atom in equation.inputs]
+
+
+def _bits(atom: Atom, values: Values) -> Atom:
+    """Return the integers that a large bf16 operand is bitcast from, as NumPy's users hold it, else the operand.
+
+    Small products are loops, which read the operand itself.
+    """
+    made = values.definitions.get(atom) if isinstance(atom, Var) else None
+    if made is None or made.primitive.lower != Pointwise(ScalarOp.BITCAST) or size(made.outputs[0].type) < _LARGE:
+        return atom
+    (bits,) = made.inputs
+    held = [x.type.dtype if isinstance(x.type, ArrayType) else None for x in (bits, atom)]
+    is_bits = isinstance(bits, Var) and held[1] == dtypes.BF16 and held[0] in (dtypes.I16, dtypes.U16)
+    return bits if is_bits else atom
+
+
+DOT: Final = Schedule(Library, "dot", product_cost, write_dot, _operands_in_memory)

@@ -1,28 +1,33 @@
-"""sort: rows of simple keys by a library, everything else as loop IR, a stable merge sort from the bottom up.
+"""sort: rows of simple keys by a library routine, all others as loop IR, by a stable bottom-up merge sort.
 
-What moves are the keys, as scalars, and, where anything else follows them, the position that each came from. Blocks
-of a few elements are put in order without a branch: each element goes to the place that its comparisons with all
-others count up to. Then runs are merged in pairs from one half of the scratch memory to the other; two full runs from
-both ends at once, which needs no test for their ends, since neither can run out before half of the steps are done.
+Keys move as scalars, together with the original index where further operands follow the keys. Blocks of a few elements
+are sorted without branches: an element's index is the count of its comparisons with all others. Then runs are merged in
+pairs from one half of the scratch memory to the other. Two full runs are merged from both ends at once. This needs no
+test for their ends, since neither can run out before half of the steps are done.
 
-Order: NaN last, -0 equal to +0, complex numbers by real and imaginary part, those with a NaN imaginary part after all
-others, then those with a NaN real part: NumPy's.
+Order: NaN last, -0 equal to +0, complex numbers by real and imaginary part. Complex numbers with a NaN imaginary part
+follow, then those with a NaN real part. This is NumPy's order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType, short_name
 from tracer.ir.layout import components
 from tracer.ir.loop import Carry, LoopKind, Operand, Register, index_constant
 from tracer.ir.loop.build import Builder, address, constant
+from tracer.ir.primitive import Generate, Library
 from tracer.ir.program import Atom, Equation, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, array_type, size
+from tracer.schedule.elements.maps import permuted_array
 from tracer.schedule.terms.affine import Affine, flatten, of_operand, plus, scaled, shifted
+from tracer.schedule.terms.cost import sort_cost
+from tracer.schedule.terms.schedules import Schedule, Values
 from tracer.schedule.terms.value_locations import Element, Memory
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
@@ -37,7 +42,7 @@ _LIBRARY_DTYPES = (
     dtypes.F64,
 )  # fmt: skip
 
-Items = tuple[Operand, ...]  # what moves: the scalars of the keys, and the position if anything needs it
+Items = tuple[Operand, ...]  # scalars that move: the keys', and the index if further operands need it
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,7 @@ class Moving:
 
 
 def write_sort(writer: BlockWriter, equation: Equation) -> None:
-    """Sort every row along the dimension; the operands behind the keys follow."""
+    """Write a sort of every row along the dimension. Operands after the keys follow them."""
     shape, axis = equation.inputs[0].type.shape, equation.params["dimension"]
     if size(equation.inputs[0].type) and _by_library(equation):
         _write_library_sort(writer, equation)
@@ -85,8 +90,9 @@ def _by_library(equation: Equation) -> bool:
 
 
 def _write_library_sort(writer: BlockWriter, equation: Equation) -> None:
-    """One call for all rows. Where operands that somebody wants follow the key, it gives positions, and a loop fetches
-    what is not one of them."""
+    """Write one call for all rows. Where further operands follow the key, the routine returns indices, and a loop
+    gathers the operands.
+    """
     key, axis = equation.inputs[0], equation.params["dimension"]
     source, shape = writer.memory_of(key), key.type.shape
     n, rows = shape[axis], size(key.type) // shape[axis]
@@ -126,14 +132,14 @@ def _counts(writer: BlockWriter, atom: Atom, axis: int) -> bool:
     made = writer.plan.inline.get(atom) if isinstance(atom, Var) else None
     return (
         made is not None
-        and made.primitive.name == "iota"
+        and isinstance(made.primitive.lower, Generate)
         and made.params["dimension"] == axis
         and (made.params["dtype"] == dtypes.I64)
     )
 
 
 def _scalar_dtypes(equation: Equation) -> list[DType]:
-    """The dtypes of what moves."""
+    """Return the dtypes of the scalars that move: keys, then the index."""
     keys = equation.inputs[: equation.params["num_keys"]]
     found = [dtype for atom in keys for dtype, count in [components(atom.type)] for _ in range(count)]
     if len(equation.inputs) > len(keys):
@@ -172,7 +178,7 @@ def _terms(b: Builder, x: Element, y: Element) -> list[tuple[Operand, Operand]]:
 
 
 def _before(b: Builder, p: Operand, q: Operand) -> Operand:
-    """p < q with NaN above all: p is a number, and not at least q."""
+    """Return p < q with NaN above all: p is not NaN, and p >= q does not hold."""
     number = b.apply(ScalarOp.EQ, p, p)
     return b.apply(ScalarOp.AND, b.apply(ScalarOp.NOT, b.apply(ScalarOp.GE, p, q)), number)
 
@@ -181,7 +187,7 @@ def _before(b: Builder, p: Operand, q: Operand) -> Operand:
 
 
 def _sort_blocks(f: FunctionWriter, equation: Equation, moving: Moving, row: Sequence[Affine]) -> int:
-    """Runs in order, from the operands into the first half of the scratch; how long they are."""
+    """Write sorted runs from the operands into the first half of the scratch. Return their length."""
     b = f.builder
     simple = len(moving.keys) == 1 and moving.keys[0] == 1
     width = min(_BLOCK if simple else _SMALL_BLOCK, moving.n)
@@ -197,7 +203,7 @@ def _sort_blocks(f: FunctionWriter, equation: Equation, moving: Moving, row: Seq
 def _sort_block(
     f: FunctionWriter, equation: Equation, moving: Moving, row: Sequence[Affine], start: Affine, count: int
 ) -> None:
-    """Store `count` elements where the comparisons with the others say."""
+    """Store `count` elements, each at the count of its comparisons with the other ones."""
     b = f.builder
     items = [_load(f, equation, moving, row, shifted(start, k)) for k in range(count)]
     places: list[Operand] = [index_constant(0)] * count
@@ -211,7 +217,7 @@ def _sort_block(
 
 
 def _load(f: FunctionWriter, equation: Equation, moving: Moving, row: Sequence[Affine], at: Affine) -> Items:
-    """An element's keys, from the operands, and its position."""
+    """Return an element's keys, from the operands, and its position."""
     axis, count = equation.params["dimension"], equation.params["num_keys"]
     index = tuple(at if a == axis else i for a, i in enumerate(row))
     puller = f.puller()
@@ -240,7 +246,7 @@ def _get(b: Builder, moving: Moving, at: Affine) -> Items:
 
 
 def _merge_runs(b: Builder, moving: Moving, width: int) -> int:
-    """Merge runs, twice as long in every round, until there is one; the half of the scratch where it is."""
+    """Merge runs, twice as long in every pass, until there is one. Return the half of the scratch that holds it."""
     rounds, length = 0, width
     while length < moving.n:
         rounds, length = rounds + 1, 2 * length
@@ -264,7 +270,9 @@ def _merge_runs(b: Builder, moving: Moving, width: int) -> int:
 
 
 def _merge_full(b: Builder, moving: Moving, low: Operand, width: Operand, source: Operand, target: Operand) -> None:
-    """Two runs of `width` from `low` on: the least element goes to the front, the greatest to the back, every step."""
+    """Merge two runs of `width` from `low` on: each step moves the smallest element to the front, the largest to the
+    back.
+    """
     last = b.compute(ScalarOp.SUB, width, 1)
     first_left = b.compute(ScalarOp.ADD, source, low)
     first_right = b.compute(ScalarOp.ADD, first_left, width)
@@ -294,7 +302,7 @@ def _merge_full(b: Builder, moving: Moving, low: Operand, width: Operand, source
 
 
 def _merge_rest(b: Builder, moving: Moving, low: Operand, width: Operand, source: Operand, target: Operand) -> None:
-    """What is left behind the last full pair: a run and a shorter one, or less than a run."""
+    """Merge the remainder after the last full pair: a run and a shorter one, or less than a run."""
     n = moving.n
     middle = b.compute(ScalarOp.MIN, b.compute(ScalarOp.ADD, low, width), n)
     carries = [Carry(Register(dtypes.I64, "i"), low), Carry(Register(dtypes.I64, "j"), middle)]
@@ -337,3 +345,20 @@ def _store_row(
             origin = tuple(of_operand(position) if a == axis else i for a, i in enumerate(row))
             for atom, result in zip(equation.inputs[len(moving.keys) :], results[len(moving.keys) :], strict=True):
                 f.store(result, place, f.element(atom, origin))
+
+
+# -- record ------------------------------------------------------------------------------------------------------
+
+
+def _operands_in_memory(equation: Equation, values: Values) -> list[Atom]:
+    """Return the keys, and other operands unless they are the indices along an axis."""
+    keys = equation.params["num_keys"]
+    return [atom for number, atom in enumerate(equation.inputs) if number < keys or not _is_iota(atom, values)]
+
+
+def _is_iota(atom: Atom, values: Values) -> bool:
+    made = values.definitions.get(array) if isinstance(array := permuted_array(atom, values), Var) else None
+    return made is not None and isinstance(made.primitive.lower, Generate)
+
+
+SORT: Final = Schedule(Library, "sort", sort_cost, write_sort, _operands_in_memory)

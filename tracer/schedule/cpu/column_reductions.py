@@ -1,8 +1,8 @@
-"""Reductions down columns: rows are read in order, and a row of accumulators takes them in, a few rows at once.
+"""Reductions down columns: rows are read in order and added to a row of accumulators, a few rows at a time.
 
-The lanes of the loop over columns would each walk down a column, a cache line for every step. Instead a block of
-columns keeps its partial results in a small buffer while whole rows stream by. Each column is joined from the first
-row to the last, as before.
+Lanes of the loop over columns would each walk down a column, a cache line for every step. Instead a block of columns
+keeps its partial results in a small buffer while whole rows stream by. Each column is still reduced from the first row
+to the last.
 """
 
 from __future__ import annotations
@@ -34,16 +34,15 @@ from tracer.ir.loop import (
 from tracer.ir.loop.varying import varying_registers
 from tracer.ir.loop.walk import operands_of, statements_of, with_operands
 from tracer.ir.scalar import ScalarOp
+from tracer.ir.target import Machine
 
-_BLOCK_BYTES: Final = 8192  # of accumulators: a quarter of a first-level cache
 _LEAST_ROWS: Final = 4
-_VECTOR_BYTES: Final = 64
-_ROWS: Final = 4  # that are taken in at once: a row of accumulators is read and written once for so many
+_ROWS: Final = 4  # added at once, for one read and write of a row of accumulators
 _FEW_STATEMENTS: Final = 12  # of one row, else they are taken in one by one
 
 
-def streamed(loop: For) -> For | None:
-    """A parallel loop over columns, each a reduction, as a stream of rows; None where it is not that."""
+def streamed(loop: For, machine: Machine) -> For | None:
+    """Return a parallel loop whose columns are reductions as a stream of rows, or None for other loops."""
     found = _reduction(loop)
     if found is None:
         return None
@@ -51,10 +50,10 @@ def streamed(loop: For) -> For | None:
     columns = _trips(loop)
     innermost = chain[-1]
     widest = max(c.register.dtype.itemsize for c in innermost.carries)
-    lanes = _VECTOR_BYTES // widest
+    lanes = machine.vector_bytes // widest
     if columns < 2 * lanes or _trips(chain[0]) < _LEAST_ROWS:
         return None
-    width = min(columns, _BLOCK_BYTES // widest)
+    width = min(columns, machine.first_cache // 4 // widest)
     width = max(min(width, -(-columns // (2 * lanes)) * lanes), lanes)  # two blocks at least, for two threads
     return _Stream(loop, chain, after, width, lanes).loop()
 
@@ -64,7 +63,7 @@ def _trips(loop: For) -> int:
 
 
 def _reduction(loop: For) -> tuple[list[For], tuple[Statement, ...]] | None:
-    """The reduced loops, outermost first, and what follows them; None for any other shape."""
+    """Return the reduced loops, outermost first, and the statements after them, or None for other loops."""
     if loop.kind is not LoopKind.PARALLEL or not loop.body.statements:
         return None
     first, *after = loop.body.statements
@@ -100,7 +99,7 @@ class _Stream:
         self.count: Operand = index_constant(width) if self.columns % width == 0 else Register(I64, "count")
 
     def loop(self) -> For:
-        """The loop over blocks of columns."""
+        """Return the loop over blocks of columns."""
         statements: list[Statement] = [*map(Alloc, self.buffers)]
         if isinstance(self.count, Register):
             first, rest = Register(I64, "first"), Register(I64, "rest")
@@ -137,7 +136,7 @@ class _Stream:
         return rows
 
     def _some_rows(self, start: int, stop: int, times: int) -> For:
-        """A loop over rows that takes in `times` of them at once, one after another, at every column."""
+        """Return a loop over rows that adds `times` of them at once to every column, in order."""
         innermost, index, row = self.chain[-1], Register(I64, "j"), Register(I64, self.chain[-1].index.name)
         own = Address(0, ((index, 1),))
         sums: list[Operand] = [Register(c.register.dtype, c.register.name) for c in self.carries]
@@ -165,7 +164,7 @@ class _Stream:
         return self._across(index, [*statements, *self._placed(index, self.after)])
 
     def _placed(self, index: Register, statements: Sequence[Statement]) -> list[Statement]:
-        """The statements for column block * width + index."""
+        """Return the statements for column block * width + index."""
         column = self.outer.index
         moved: list[Statement] = []
         renamed: Register = column
@@ -179,7 +178,7 @@ class _Stream:
 
 
 def _with_shared_before(loop: For) -> tuple[Statement, ...]:
-    """The loop behind what it would load and compute alike for all columns, such as a vector's element at this row."""
+    """Return the loop with its column-invariant loads and computations hoisted before it."""
     varying = varying_registers(loop)
     shared = [s for s in loop.body.statements if isinstance(s, Load | Compute) and s.result not in varying]
     own = tuple(s for s in loop.body.statements if s not in shared)
@@ -187,7 +186,7 @@ def _with_shared_before(loop: For) -> tuple[Statement, ...]:
 
 
 def _at_row(loop: For, row: Register, number: int, names: dict[Register, Operand]) -> list[Statement]:
-    """The statements of a loop for index row + number, with registers of their own. names: carries; grows."""
+    """Return a loop's statements at index row + number, with fresh registers. names: carries, extended in place."""
     statements: list[Statement] = []
     if any(loop.index in operands_of(s) for s in loop.body.statements):
         at = Register(I64, loop.index.name)
@@ -218,7 +217,7 @@ def _at_row(loop: For, row: Register, number: int, names: dict[Register, Operand
 
 
 def _renamed(s: Statement, old: Register, new: Register, place: tuple[tuple[Register, int], ...]) -> Statement:
-    """Replace the value of `old` by `new`, and in addresses by `place`."""
+    """Return the statement with `new` for the value of `old`, and `place` for it in addresses."""
     assert isinstance(s, Compute | Load | Store | Fault)
 
     def value(operand: Operand) -> Operand:

@@ -1,8 +1,8 @@
-"""Large results straight past the caches: a vector loop that stores whole lines, in strands side by side.
+"""Large results stored past the caches: a vector loop that stores whole lines, in interleaved streams.
 
-A core fetches neighbouring lines ahead up to the end of a page, one page after another; of strands that lie pages
-apart it fetches as many pages at once, and what passes the caches has no page to fetch. Vectors begin where lines of
-the result do, but for the first and the last one: what the loop computes, and for which elements, stays as it was.
+A core prefetches neighbouring lines up to the end of a page, one page after another. Streams that lie pages apart let
+it prefetch several pages at once. Vectors begin at lines of the result, except the first and last. Elements and their
+computation are unchanged.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from tracer.ir.loop import (
 from tracer.ir.loop.build import Builder
 from tracer.ir.loop.walk import statements_of
 from tracer.ir.scalar import ScalarOp
+from tracer.ir.target import Machine
 from tracer.schedule.terms.loop_slicing import moved
 
-LINE: Final = 64  # bytes
 _STRANDS: Final = (4, 2)  # as many as are a page long, and no more
 LEAST_ROW: Final = 3 << 10
 """Bytes of a row that is stored so: its first and last lines are fetched, and other rows have theirs."""
 
 
-def fits(loop: For, stores: Sequence[Store], least: int) -> bool:
-    """Whether the elements of a vector loop may be done in any order, and again, and are so many bytes at least."""
+def fits(loop: For, stores: Sequence[Store], least: int, machine: Machine) -> bool:
+    """Whether iterations of a vector loop may run in any order, and twice, and store at least `least` bytes."""
     statements = list(statements_of(loop.body))
     read = {s.buffer for s in statements if isinstance(s, Load)}
     written = {s.buffer for s in statements if isinstance(s, Store)}
@@ -44,38 +44,40 @@ def fits(loop: For, stores: Sequence[Store], least: int) -> bool:
     if not plain or not isinstance(loop.stop, Constant):
         return False
     length, itemsize = int(loop.stop.value), max(s.buffer.dtype.itemsize for s in stores)
-    return length * itemsize >= least and length >= lanes_of(loop, stores)
+    return length * itemsize >= least and length >= lanes_of(loop, stores, machine)
 
 
-def lanes_of(loop: For, stores: Sequence[Store]) -> int:
-    """As many lanes as store a whole line at least, everywhere."""
-    return max(loop.lanes, *(LINE // s.buffer.dtype.itemsize for s in stores))
+def lanes_of(loop: For, stores: Sequence[Store], machine: Machine) -> int:
+    """Return the lanes that store at least a whole line to each result."""
+    return max(loop.lanes, *(machine.line_bytes // s.buffer.dtype.itemsize for s in stores))
 
 
-def on_lines(loop: For, stores: Sequence[Store]) -> bool:
+def on_lines(loop: For, stores: Sequence[Store], machine: Machine) -> bool:
     """Whether every vector that is stored fills lines, if the results begin at one."""
     return all(
-        n * s.buffer.dtype.itemsize % LINE == 0
+        n * s.buffer.dtype.itemsize % machine.line_bytes == 0
         for s in stores
         for n in (loop.lanes, s.address.constant, *(c for r, c in s.address.terms if r is not loop.index))
     )
 
 
 def past_caches(loop: For, stores: Sequence[Store]) -> For:
-    """The loop with these stores past the caches."""
+    """Return the loop with these stores past the caches."""
     statements = tuple(
         replace(s, past=True) if isinstance(s, Store) and s in stores else s for s in loop.body.statements
     )
     return replace(loop, body=Block(statements, loop.body.yields))
 
 
-def in_strands(loop: For, stores: Sequence[Store], begins: int, length: Operand, page: int) -> Sequence[Statement]:
-    """A vector loop over `length` elements, which `fits`, with these stores past the caches, the first one's on lines.
+def in_strands(
+    loop: For, stores: Sequence[Store], begins: int, length: Operand, page: int, machine: Machine
+) -> Sequence[Statement]:
+    """Return a vector loop over `length` elements, which `fits`, with these stores past the caches, the first one's on
+    lines.
 
-    begins: elements behind a line, where its result begins. page: bytes that a strand has at least.
-    """
+    begins: offset of its result from a line, in elements. page: fewest bytes of a stream."""
     b, first = Builder(), stores[0]
-    lanes, line = lanes_of(loop, stores), LINE // first.buffer.dtype.itemsize
+    lanes, line = lanes_of(loop, stores, machine), machine.line_bytes // first.buffer.dtype.itemsize
     loop = past_caches(replace(loop, lanes=lanes), stores)
     before: Operand = index_constant((first.address.constant + begins) % line)
     for register, coefficient in first.address.terms:
@@ -112,5 +114,5 @@ def _reads_along(loop: For) -> bool:
 
 
 def _times(loop: For, size: int, page: int) -> int:
-    """How many strands: one where nothing is read."""
+    """Return the number of streams, one where nothing is read."""
     return next((n for n in _STRANDS if size >= n * page and _reads_along(loop)), 1)

@@ -1,9 +1,8 @@
-"""Large results past the caches, in whole lines (`schedule.strands`) or by way of a buffer in a near cache.
+"""Large results stored past the caches, in whole lines (`interleaved_streams`) or through a buffer in a near cache.
 
-A store to memory that is in no cache fetches its line first, a third of the traffic of a copy. Stores that pass the
-caches do not, but must be of whole lines; where vectors cannot be moved to begin at one, as those of a running sum,
-what a loop would store goes to a small buffer, which `stream` copies at once. Results of so many bytes would not stay
-in a second cache for whoever reads them next.
+A store to memory that is in no cache first fetches its line, a third of the traffic of a copy. Nontemporal stores do
+not, but must be of whole lines. Where vectors cannot be aligned to lines, as in a running sum, a loop stores to a small
+buffer, which `stream` copies. Results of this size would not stay in a second cache until their next reader.
 """
 
 from __future__ import annotations
@@ -40,33 +39,34 @@ from tracer.ir.loop import (
 from tracer.ir.loop.build import Builder
 from tracer.ir.loop.walk import accesses_of, results_of, statements_of, with_statements
 from tracer.ir.scalar import ScalarOp
-from tracer.schedule.cpu.interleaved_streams import LEAST_ROW, LINE, fits, in_strands, lanes_of, on_lines, past_caches
+from tracer.ir.target import CPU, Machine, Target
+from tracer.schedule.cpu.interleaved_streams import LEAST_ROW, fits, in_strands, lanes_of, on_lines, past_caches
 from tracer.schedule.terms.cost_model import limits_of, statements_written_out, trips
 from tracer.schedule.terms.loop_slicing import moved
 
-LEAST: Final = 1 << 25
-"""Bytes of a result from which on it passes the caches: halves of a large last cache."""
 _PIECE: Final = 1 << 15  # bytes of a piece of a loop: four strands of two pages
-_BUFFERED: Final = 1 << 13  # of one by way of a buffer: a quarter of a first-level cache
-_PAGE: Final = 8  # of so many in a piece, strands are as long at least
+_PAGE: Final = 8  # in a piece: the shortest stream
 _COPIED: Final = 1 << 16  # bytes of a piece of an array that is only copied
 _FEW_STATEMENTS: Final = 64  # of a loop that memory limits; longer ones are made wider, which strands are not
 _SHARED_COPY: Final = 1 << 19  # bytes of a copy that threads share
 
 
-def streamed_results(module: Module, least: int = LEAST) -> Module:
-    """The module with its large results stored past the caches, and its large copies in pieces that threads share."""
+def store_nontemporal(module: Module, target: Target = CPU) -> Module:
+    """Return the module with large results stored past the caches, and large copies in pieces that threads share."""
+    machine = target.machine
     entry = next(f for f in module.functions if f.name == module.entry)
     copies: list[Function] = []
-    entry = replace(entry, body=with_statements(entry.body, lambda s: _in_pieces(s, copies, least)))
+    entry = replace(entry, body=with_statements(entry.body, lambda s: _in_pieces(s, copies, machine)))
     results = _results(entry)
-    functions = [f if f.name == entry.name else _streamed(f, results.get(f.name, {}), least) for f in module.functions]
+    functions = [
+        f if f.name == entry.name else _streamed(f, results.get(f.name, {}), machine) for f in module.functions
+    ]
     functions = [entry if f.name == entry.name else f for f in functions]
     return replace(module, functions=(*copies, *functions)) if copies or functions != list(module.functions) else module
 
 
 def _results(entry: Function) -> dict[str, dict[int, int]]:
-    """Of each function, the parameters that are results of the program wherever it is called, and where they begin."""
+    """Return, by function, the parameters that are results of the program in every call, and their offsets."""
     found: dict[str, dict[int, int]] = {}
     for s in statements_of(entry.body):
         if isinstance(s, Invoke):
@@ -81,10 +81,10 @@ def _bytes(buffer: Buffer) -> int:
     return buffer.size * buffer.dtype.itemsize
 
 
-def _streamed(function: Function, results: Mapping[int, int], least: int) -> Function:
-    """The function with its vector loops in pieces where they store to results that are large and not read."""
+def _streamed(function: Function, results: Mapping[int, int], machine: Machine) -> Function:
+    """Return the function with vector loops in pieces where they store to large results that are not read."""
     given = {p: results[n] for n, p in enumerate(function.parameters) if n in results and isinstance(p, Buffer)}
-    large = {p: begins for p, begins in given.items() if _bytes(p) >= least}
+    large = {p: begins for p, begins in given.items() if _bytes(p) >= machine.streamed_bytes}
     for s in statements_of(function.body):
         if not isinstance(s, Store | Transpose):
             for buffer, _, _ in accesses_of(s):
@@ -92,26 +92,27 @@ def _streamed(function: Function, results: Mapping[int, int], least: int) -> Fun
     if not large:
         return function
     limits = dict(limits_of(function.body.statements))
-    return replace(function, body=with_statements(function.body, lambda s: _loop_in_pieces(s, large, least, limits)))
+    return replace(function, body=with_statements(function.body, lambda s: _loop_in_pieces(s, large, machine, limits)))
 
 
 def _loop_in_pieces(
-    s: Statement, large: Mapping[Buffer, int], least: int, limits: Mapping[Register, int]
+    s: Statement, large: Mapping[Buffer, int], machine: Machine, limits: Mapping[Register, int]
 ) -> Sequence[Statement]:
     if isinstance(s, Transpose) and s.target.buffer in large:
         return (replace(s, past=True),)
     if not isinstance(s, For) or s.kind is not LoopKind.VECTOR or any(c.combine is not None for c in s.carries):
         return (s,)
+    least = machine.streamed_bytes
     stores = [x for x in s.body.statements if isinstance(x, Store) and x.buffer in large]
     if not stores or not _run_along(s, stores):
         return (s,)
     itemsize = max(x.buffer.dtype.itemsize for x in stores)
     few = statements_written_out(statements_of(s.body)) <= _FEW_STATEMENTS
-    if few and fits(s, stores, min(LEAST_ROW, 4 * least)):
-        return _strands(s, stores, large[stores[0].buffer], min(_PIECE, least))
-    if on_lines(s, stores):
+    if few and fits(s, stores, min(LEAST_ROW, 4 * least), machine):
+        return _strands(s, stores, large[stores[0].buffer], min(_PIECE, least), machine)
+    if on_lines(s, stores, machine):
         return (past_caches(s, stores),)
-    most = min(_BUFFERED, least)
+    most = min(machine.first_cache // 4, least)
     if isinstance(s.stop, Register):
         limit = limits.get(s.stop, 0)
         return _one_piece(s, stores, limit) if 0 < limit * itemsize <= 2 * most and not s.carries else (s,)
@@ -120,13 +121,13 @@ def _loop_in_pieces(
     return (_pieces(s, stores, length, piece),) if length >= 2 * piece else (s,)
 
 
-def _strands(loop: For, stores: Sequence[Store], begins: int, most: int) -> Sequence[Statement]:
-    """The loop in strands, which is in pieces where it is long."""
-    length, lanes = trips(loop), lanes_of(loop, stores)
+def _strands(loop: For, stores: Sequence[Store], begins: int, most: int, machine: Machine) -> Sequence[Statement]:
+    """Return the loop in interleaved streams, cut in pieces where it is long."""
+    length, lanes = trips(loop), lanes_of(loop, stores, machine)
     itemsize = max(x.buffer.dtype.itemsize for x in stores)
     piece = _piece(length, max(lanes, most // itemsize), lanes)
     if length < 2 * piece:
-        return in_strands(loop, stores, begins, index_constant(length), most // _PAGE)
+        return in_strands(loop, stores, begins, index_constant(length), most // _PAGE, machine)
     b, pieces = Builder(), length // piece
     with b.for_("piece", 0, pieces, kind=LoopKind.PARALLEL) as each:
         size: Operand = index_constant(piece)
@@ -135,18 +136,18 @@ def _strands(loop: For, stores: Sequence[Store], begins: int, most: int) -> Sequ
             size = b.compute(ScalarOp.SELECT, b.compute(ScalarOp.LT, left, 2 * piece), left, piece)
         inner = moved(loop, Address(0, ((each.index, piece),)), size)
         stored = [s for s in inner.body.statements if isinstance(s, Store) and s.buffer in {x.buffer for x in stores}]
-        for s in in_strands(inner, stored, begins, size, most // _PAGE):
+        for s in in_strands(inner, stored, begins, size, most // _PAGE, machine):
             b.add(s)
     return b.finish().statements
 
 
 def _piece(length: int, most: int, lanes: int) -> int:
-    """The longest piece of whole vectors that divides the length, if it is half of what it may be at least."""
+    """Return the longest piece of whole vectors, at least half of `most`, that divides the length, else `most`."""
     return next((n for n in range(most - most % lanes, most // 2 - 1, -lanes) if n and length % n == 0), most)
 
 
 def _run_along(loop: For, stores: Sequence[Store]) -> bool:
-    """Whether the stores go to one place after another, once to each result."""
+    """Whether the stores are contiguous, one to each result."""
     inner = {r for x in statements_of(loop.body) for r in results_of(x)}
     regular = all(
         x.mask is None
@@ -159,7 +160,7 @@ def _run_along(loop: For, stores: Sequence[Store]) -> bool:
 
 
 def _pieces(loop: For, stores: Sequence[Store], length: int, piece: int) -> For:
-    """The loop over pieces of its range, each to buffers, and from there to the results."""
+    """Return the loop over pieces of its range, each stored to buffers and copied to the results."""
     index, begin, count = Register(I64, "piece"), Register(I64, "begin"), Register(I64, "count")
     statements: list[Statement] = []
     size: Operand = index_constant(piece)
@@ -190,14 +191,14 @@ def _pieces(loop: For, stores: Sequence[Store], length: int, piece: int) -> For:
 
 
 def _one_piece(loop: For, stores: Sequence[Store], limit: int) -> Sequence[Statement]:
-    """A loop that is no longer than a piece, to buffers, and from there to the results."""
+    """Return a loop no longer than a piece, stored to buffers and copied to the results."""
     body, buffers, targets = _to_buffers(loop, stores, limit)
     copies = [stream(target, View(buffers[target.buffer]), loop.stop) for target in targets]
     return (*map(Alloc, buffers.values()), replace(loop, body=body), *copies)
 
 
 def _to_buffers(loop: For, stores: Sequence[Store], size: int) -> tuple[Block, dict[Buffer, Buffer], list[View]]:
-    """The body of a loop with its stores to buffers, these by the results, and where in the results they belong."""
+    """Return a loop's body with stores to buffers, the buffers by result, and the results' views."""
     buffers = {
         s.buffer: Buffer(f"piece{s.buffer.name}", s.buffer.dtype, size, Space.LOCAL, alignment=64, written=True)
         for s in stores
@@ -214,21 +215,22 @@ def _to_buffers(loop: For, stores: Sequence[Store], size: int) -> tuple[Block, d
 
 
 def stream(target: View, source: View, count: Operand) -> Library:
-    """target[: count] = source[: count], past the caches."""
+    """Return the statement target[: count] = source[: count], past the caches."""
     return Library("stream", (target, source, count, index_constant(target.buffer.dtype.itemsize)))
 
 
 # -- copies --------------------------------------------------------------------------------------------------------
 
 
-def _in_pieces(s: Statement, copies: list[Function], least: int) -> Sequence[Statement]:
-    """A copy of the entry's as a function over pieces, which threads share, and what is left."""
+def _in_pieces(s: Statement, copies: list[Function], machine: Machine) -> Sequence[Statement]:
+    """Return a copy of the entry as a function over pieces, which threads share, and the rest."""
+    least = machine.streamed_bytes
     if not isinstance(s, Copy) or s.count * s.source.buffer.dtype.itemsize < min(_SHARED_COPY, least):
         return (s,)
     dtype, name = s.source.buffer.dtype, f"copy{len(copies)}"
     target, source = (Buffer(n, dtype, s.count, Space.ARGUMENT, written=n == "a0") for n in ("a0", "a1"))
     if s.target.buffer.space is Space.OUTPUT and s.count * dtype.itemsize >= least:
-        function = _streamed(_copying(name, target, source), {0: s.target.start.constant}, least)
+        function = _streamed(_copying(name, target, source, machine), {0: s.target.start.constant}, machine)
         copies.append(function)
         return (Invoke(name, (s.target, s.source)),)
     piece = max(1, min(_COPIED, least) // dtype.itemsize)
@@ -245,12 +247,12 @@ def _in_pieces(s: Statement, copies: list[Function], least: int) -> Sequence[Sta
     return found
 
 
-def _copying(name: str, target: Buffer, source: Buffer) -> Function:
-    """A vector loop that copies all of a buffer."""
+def _copying(name: str, target: Buffer, source: Buffer, machine: Machine) -> Function:
+    """Return a vector loop that copies all of a buffer."""
     x, index = Register(source.dtype, "x"), Register(I64, "i")
     at = Address(0, ((index, 1),))
     body = Block((Load(x, source, at), Store(target, at, x)))
-    length, lanes = index_constant(source.size), LINE // source.dtype.itemsize
+    length, lanes = index_constant(source.size), machine.line_bytes // source.dtype.itemsize
     return Function(
         name, (target, source), Block((For(index, index_constant(0), length, body, LoopKind.VECTOR, lanes=lanes),))
     )

@@ -1,7 +1,7 @@
-"""Loops whose rounds must store in order: what leads to the stores in lanes, the stores one lane after another.
+"""Loops whose iterations must store in order: index and value in lanes, then the stores one lane after another.
 
-The rounds of a scatter may meet in memory, but their indices and values do not depend on each other. So blocks of
-rounds run side by side, and their one store or update comes last, in order of the lanes: `Store` and `Update` in a
+Iterations of a scatter may write the same element, but their indices and values are independent. So a block of
+iterations runs in lanes and its single store or update comes last, in order of the lanes: `Store` and `Update` in a
 vector loop are defined so.
 """
 
@@ -34,7 +34,7 @@ LANES: Final = 16
 
 
 def in_order(loop: For) -> For:
-    """A loop that stores in order as one over blocks of lanes."""
+    """Return a loop that stores in order as one over blocks of lanes."""
     length, block = int(loop.stop.value), Register(I64, "block")  # type: ignore[union-attr]  # see stores_in_order
     statements: list[Statement] = []
     count: Operand = index_constant(LANES)
@@ -51,7 +51,7 @@ def in_order(loop: For) -> For:
 
 
 def stores_in_order(loop: For) -> bool:
-    """A serial loop that computes, and then stores once to what it does not read."""
+    """Whether a serial loop computes and then stores once, to a buffer that it does not read."""
     counted = loop.start == index_constant(0) and isinstance(loop.stop, Constant) and loop.step == 1
     if loop.kind is not LoopKind.SERIAL or not counted or loop.carries or not loop.body.statements:
         return False

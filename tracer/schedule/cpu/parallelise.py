@@ -1,11 +1,10 @@
-"""Which nests threads share, how many vectors a round of a vector loop takes, and vector loops without a last round.
+"""Nests shared by threads, wider vector loops, and vector loops without a remainder.
 
-A nest whose loop is long enough is invoked with `share`: its outermost loop, or the longest of those that stand
-directly within each other, runs over a part of its range. What each iteration computes stays as it was, so results
-do not depend on how many threads there are.
+A nest whose loop is long enough is invoked with `share`: its outermost loop, or the longest of a perfect nest, runs
+over a part of its range. Iterations compute as before, so results do not depend on the number of threads.
 
-A vector loop over a length that its lanes do not divide takes, where nothing that it reads is written by it, its
-last round from the end backwards: some elements are computed twice, and no masked copy of the body is needed.
+A vector loop over a length that its lanes do not divide runs its last vector from the end backwards, where it reads
+nothing that it writes. Some elements are computed twice, and no masked copy of the body is needed.
 """
 
 from __future__ import annotations
@@ -41,28 +40,25 @@ from tracer.ir.loop import (
 from tracer.ir.loop.varying import varying_registers
 from tracer.ir.loop.walk import blocks_of, statements_of, with_statements
 from tracer.ir.scalar import ScalarOp
+from tracer.ir.target import CPU, Machine, Target
 from tracer.schedule.terms.cost_model import trips, work
 from tracer.schedule.terms.loop_slicing import moved
 
-LEAST_WORK: Final = 30_000.0
-"""Nests below this estimate, some 30 µs, are run by their caller: waking a thread costs several microseconds."""
-GRAIN_WORK: Final = 8_000.0
-"""No part is smaller than this: claiming one costs about 0.1 µs, and its first memory is not prefetched."""
 _LEAST_TRIPS: Final = 8  # an outer loop this long is shared, rather than a longer one within
-_CHAIN: Final = 12  # computations from which on a round waits for its own results more than for memory
-_MOST_COMPUTATIONS: Final = 500  # of a round, counted once for each vector: more cost too much to compile
-_LEAST_ROUNDS: Final = 16  # of a loop that is made wider
-_SHARED: Final = 4  # statements that a short loop should not repeat in each of its rounds
+_CHAIN: Final = 12  # computations of an iteration that latency limits, not memory
+_MOST_COMPUTATIONS: Final = 500  # of an iteration, once for each vector: more cost too much to compile
+_LEAST_VECTORS: Final = 16  # of a loop that is made wider
+_SHARED: Final = 4  # lane-invariant statements that a short loop should not repeat
 
 
-def share_loops(module: Module, least_work: float = LEAST_WORK) -> Module:
-    """The module with its long nests shared, and its vector loops without last rounds where that is possible."""
+def parallelise(module: Module, target: Target = CPU) -> Module:
+    """Return the module with long nests shared by threads, and vector loops without remainders where possible."""
     shares: dict[str, Share] = {}
     functions = []
     for function in module.functions:
         if function.name != module.entry:
             function = replace(function, body=_widened(function.body))
-            function, share = _share(function, least_work)
+            function, share = _share(function, target.machine)
             if share is not None:
                 shares[function.name] = share
         functions.append(function)
@@ -75,16 +71,16 @@ def share_loops(module: Module, least_work: float = LEAST_WORK) -> Module:
 
 
 def _sharing(s: Statement, shares: Mapping[str, Share]) -> Sequence[Statement]:
-    """A call with the share that its function takes."""
+    """Return a call with the share of its function."""
     return (replace(s, share=shares[s.function]) if isinstance(s, Invoke) and s.function in shares else s,)
 
 
-def _share(function: Function, least_work: float) -> tuple[Function, Share | None]:
-    """The function over a part of its work, and the whole of it; with None as it is but for last rounds."""
+def _share(function: Function, machine: Machine) -> tuple[Function, Share | None]:
+    """Return the function over a part of its work and the share that says how much there is, or None for no share."""
     chain = _chain(function.body)
-    total = work(function.body.statements) if chain else 0.0
-    if not chain or total < least_work:
-        return replace(function, body=_without_last_rounds(function.body)), None
+    total = work(function.body.statements, machine) if chain else 0.0
+    if not chain or total < machine.shared_work:
+        return replace(function, body=_without_remainders(function.body)), None
     chosen = _choose(chain)
     loop, count = chain[chosen], trips(chain[chosen])
     begin, end = Register(I64, "begin"), Register(I64, "end")
@@ -97,8 +93,8 @@ def _share(function: Function, least_work: float) -> tuple[Function, Share | Non
         else:
             inner, lanes = _part(loop, begin, end), loop.lanes
     else:
-        inner = replace(loop, start=begin, stop=end, body=_without_last_rounds(loop.body))
-    grain = max(1, int(GRAIN_WORK * count / total)) if least_work else 1
+        inner = replace(loop, start=begin, stop=end, body=_without_remainders(loop.body))
+    grain = max(1, int(machine.grain_work * count / total)) if total else 1
     grain = -(-max(grain, least) // lanes) * lanes
     statements: tuple[Statement, ...] = inner if isinstance(inner, tuple) else (inner,)
     for outer in reversed(chain[:chosen]):
@@ -108,7 +104,7 @@ def _share(function: Function, least_work: float) -> tuple[Function, Share | Non
 
 
 def _chain(body: Block) -> list[For]:
-    """Loops of independent iterations that stand directly within each other, outermost first."""
+    """Return the perfectly nested loops of independent iterations, outermost first."""
     chain: list[For] = []
     while len(body.statements) == 1 and isinstance(body.statements[0], For):
         loop = body.statements[0]
@@ -123,17 +119,17 @@ def _chain(body: Block) -> list[For]:
 
 
 def _choose(chain: Sequence[For]) -> int:
-    """The loop to share: the outermost long enough, else the longest."""
-    rounds = [trips(loop) // loop.lanes for loop in chain]
-    long = [n for n, count in enumerate(rounds) if count >= _LEAST_TRIPS]
-    return long[0] if long else max(range(len(chain)), key=rounds.__getitem__)
+    """Return the loop to share: the outermost long enough, else the longest."""
+    vectors = [trips(loop) // loop.lanes for loop in chain]
+    long = [n for n, count in enumerate(vectors) if count >= _LEAST_TRIPS]
+    return long[0] if long else max(range(len(chain)), key=vectors.__getitem__)
 
 
 # -- wider vector loops -------------------------------------------------------------------------------------------
 
 
 def _widened(block: Block) -> Block:
-    """The block with twice or four times the lanes in vector loops that compute much, so that chains overlap.
+    """Return the block with two or four times the lanes in compute-bound vector loops, so that chains overlap.
 
     Measured on an AVX-512 core: Black-Scholes takes 0.6 of its time with four vectors, gelu 0.77; axpy gains nothing.
     """
@@ -147,8 +143,8 @@ def _widened(block: Block) -> Block:
 
 
 def _width(loop: For) -> int:
-    """How many times wider to make a vector loop."""
-    whole = _in_one_round(loop)
+    """Return the factor by which to widen a vector loop."""
+    whole = _as_one_vector(loop)
     if whole > 1:
         return whole
     computations = 0
@@ -169,15 +165,17 @@ def _width(loop: For) -> int:
                 return 1
     if loop.carries or computations < _CHAIN:
         return 1
-    most = min(_MOST_COMPUTATIONS // computations, trips(loop) // (loop.lanes * _LEAST_ROUNDS))
+    most = min(_MOST_COMPUTATIONS // computations, trips(loop) // (loop.lanes * _LEAST_VECTORS))
     return next((width for width in (4, 2) if width <= most), 1)
 
 
-def _in_one_round(loop: For) -> int:
-    """How many times wider a short loop is in one round, where its rounds would repeat what all lanes share: a row that
-    is gathered in four rounds looks at its index four times."""
-    rounds = trips(loop) // loop.lanes
-    if not isinstance(loop.stop, Constant) or loop.carries or rounds not in (2, 4) or trips(loop) % loop.lanes:
+def _as_one_vector(loop: For) -> int:
+    """Return the factor that makes a short loop a single vector, where each vector would repeat lane-invariant work.
+
+    For example, a row that is gathered in four vectors looks its index up four times.
+    """
+    vectors = trips(loop) // loop.lanes
+    if not isinstance(loop.stop, Constant) or loop.carries or vectors not in (2, 4) or trips(loop) % loop.lanes:
         return 1
     varying = varying_registers(loop)
     shared = 0
@@ -191,7 +189,7 @@ def _in_one_round(loop: For) -> int:
                 pass
             case _:
                 return 1
-    return rounds if shared >= _SHARED else 1
+    return vectors if shared >= _SHARED else 1
 
 
 def _is_smooth(address: Address, index: Register) -> bool:
@@ -201,14 +199,14 @@ def _is_smooth(address: Address, index: Register) -> bool:
 # -- vector loops in blocks ---------------------------------------------------------------------------------------
 
 
-def _without_last_rounds(block: Block) -> Block:
-    """The block with its vector loops in blocks where their lengths leave a rest."""
+def _without_remainders(block: Block) -> Block:
+    """Return the block with vector loops over blocks where their lengths leave a remainder."""
     statements: list[Statement] = []
     for s in block.statements:
         if not isinstance(s, For):
             statements.append(s)
         elif s.kind is not LoopKind.VECTOR:
-            statements.append(replace(s, body=_without_last_rounds(s.body)))
+            statements.append(replace(s, body=_without_remainders(s.body)))
         elif isinstance(s.stop, Constant) and trips(s) % s.lanes and trips(s) > s.lanes and _is_idempotent(s):
             statements.append(_blocks(s, index_constant(0), index_constant(-(-trips(s) // s.lanes))))
         else:
@@ -234,7 +232,7 @@ def _is_idempotent(loop: For) -> bool:
 
 
 def _blocks(loop: For, begin: Operand, end: Operand) -> For:
-    """The loop as one over blocks of its lanes, the last one moved back to end where the loop ends."""
+    """Return the loop over blocks of its lanes, the last block moved back to end with the loop."""
     length, lanes = trips(loop), loop.lanes
     block = Register(I64, "block")
     statements: list[Statement] = []
@@ -249,7 +247,7 @@ def _blocks(loop: For, begin: Operand, end: Operand) -> For:
 
 
 def _part(loop: For, begin: Register, end: Register) -> tuple[Statement, ...]:
-    """The loop over a part of its range."""
+    """Return the loop over a part of its range."""
     count = Register(I64, "count")
     length = Compute(count, ScalarOp.SUB, (end, begin))
     return length, moved(loop, Address(0, ((begin, 1),)), count)

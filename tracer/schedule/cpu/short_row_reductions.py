@@ -1,6 +1,6 @@
-"""Reductions along short rows: the rows become the lanes, and what is reduced is written out, and stored beside it.
+"""Reductions along short rows: rows become the lanes, and the reduced loop is written out.
 
-Partial results are joined as a vector loop joins its lanes, by halving, so that every bit stays as it was.
+Partial results are joined by halving, as a vector loop joins its lanes, so every bit is unchanged.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MOST_STATEMENTS: Final = 64  # of one row, written out
 
 
 def with_rows_in_lanes(loop: For) -> For | None:
-    """A parallel loop over rows, their reductions written out; None where it is not that, or rows are long."""
+    """Return a parallel loop over short rows with their reductions written out, or None for other loops."""
     inner = [s for s in loop.body.statements if isinstance(s, For)]
     if loop.kind is not LoopKind.PARALLEL or not inner or trips(loop) < _LEAST_ROWS:
         return None
@@ -50,7 +50,7 @@ def with_rows_in_lanes(loop: For) -> For | None:
 
 
 def _is_short(loop: For, row: Register) -> bool:
-    """Whether a loop reduces a few numbers, which lie close to those of the next row."""
+    """Whether a loop reduces a few elements, which lie close to those of the next row."""
     known = loop.start == index_constant(0) and isinstance(loop.stop, Constant) and loop.step == 1
     if not known or not loop.carries or not 1 < trips(loop) <= _MOST_ELEMENTS:
         return False
@@ -64,14 +64,14 @@ def _is_short(loop: For, row: Register) -> bool:
 
 
 def _reads_what_it_stores(loop: For) -> bool:
-    """Whether a round might read what another has stored: then they follow each other."""
+    """Whether an iteration might read an element that another stores, so that they must run in order."""
     statements = list(statements_of(loop.body))
     read = {s.buffer for s in statements if isinstance(s, Load)}
     return any(isinstance(s, Store) and s.buffer in read for s in statements)
 
 
 def _written_out(loop: For) -> list[Statement]:
-    """The rounds of a reduction one after another, and what joins them."""
+    """Return the iterations of a reduction in order, and the statements that join them."""
     statements: list[Statement] = []
     rounds: list[tuple[Operand, ...]] = []
     for number in range(trips(loop)):
@@ -91,7 +91,7 @@ def _written_out(loop: For) -> list[Statement]:
 
 
 def _joined(op: ScalarOp, partial: Sequence[Operand], statements: list[Statement]) -> Operand:
-    """Halves joined with each other, as many lanes of which only the first are not the identity."""
+    """Return the values joined by halving, as by lanes where all but the first ones hold the identity."""
     half = 1 << (len(partial) - 1).bit_length()
     while half > 1:
         half //= 2
@@ -105,7 +105,7 @@ def _joined(op: ScalarOp, partial: Sequence[Operand], statements: list[Statement
 
 
 def _with_values(s: Compute | Load | Store, values: dict[Register, Operand]) -> Statement:
-    """A statement with a result of its own, what it reads replaced. values: grows by the result."""
+    """Return a statement with a fresh result and its operands replaced. values: extended by the result."""
 
     def value(operand: Operand) -> Operand:
         return _value(operand, values)

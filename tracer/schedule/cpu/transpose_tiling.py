@@ -1,7 +1,7 @@
 """Transposed reads: a nest whose stores run along one axis and whose loads run along another is cut into tiles.
 
-A tile of what is read crosswise is transposed into a small buffer (or, where nothing else happens, into the result),
-so that both sides touch memory in whole cache lines.
+A tile of the transposed operand is written to a small buffer, or to the result where the nest only copies. So both
+sides touch memory in whole cache lines.
 """
 
 from __future__ import annotations
@@ -32,17 +32,16 @@ from tracer.ir.loop import (
 )  # fmt: skip
 from tracer.ir.loop.walk import operands_of
 from tracer.ir.scalar import ScalarOp
-from tracer.schedule.cpu.nontemporal_stores import LEAST as LARGE
+from tracer.ir.target import Machine
 
 _TILE: Final = 32  # rows and columns of a tile in a buffer: 4 KiB of f32
 _COPIED_TILE: Final = 128  # of one that goes where it belongs at once
 _LONG_TILE: Final = (2048, 256)  # bytes of rows that are read and written, of one that goes to memory in whole lines
-_LINE: Final = 64  # bytes
 _LEAST: Final = 8  # shorter axes are left to gathers
 
 
-def tiled(loop: For) -> For | None:
-    """A nest of parallel loops in tiles; None where nothing is read crosswise."""
+def tiled(loop: For, machine: Machine) -> For | None:
+    """Return a nest of parallel loops in tiles, or None where no load is transposed."""
     chain = _chain(loop)
     if chain is None:
         return None
@@ -56,11 +55,11 @@ def tiled(loop: For) -> For | None:
     place = next((n for n, other in enumerate(loops[:-1]) if other.index is row), None)
     if place is None or min(_count(loops[place]), _count(loops[-1])) < _LEAST:
         return None
-    return _nest(loops, place, statements, crossing)
+    return _nest(loops, place, statements, crossing, machine)
 
 
 def _chain(loop: For) -> tuple[list[For], tuple[Statement, ...]] | None:
-    """Two or more parallel loops directly within each other, and the loads, computations and stores within."""
+    """Return two or more perfectly nested parallel loops, and the loads, computations and stores within."""
     loops = [loop]
     while len(loops[-1].body.statements) == 1 and isinstance(loops[-1].body.statements[0], For):
         loops.append(loops[-1].body.statements[0])
@@ -90,15 +89,17 @@ def _count(loop: For) -> int:
     return int(loop.stop.value)
 
 
-def _nest(loops: list[For], place: int, statements: tuple[Statement, ...], crossing: list[Load]) -> For | None:
-    """The loops around, the tiles, and what happens in one."""
+def _nest(
+    loops: list[For], place: int, statements: tuple[Statement, ...], crossing: list[Load], machine: Machine
+) -> For | None:
+    """Return the outer loops, the loops over tiles, and the body of one tile."""
     row, column = loops[place], loops[-1]
     masked = any(s.mask is not None for s in crossing)
     values = {o for s in statements for o in operands_of(s)}
     copied = len(statements) == 2 and len(crossing) == 1 and isinstance(statements[1], Store)
     if masked or (copied and isinstance(statements[1], Store) and statements[1].mask is not None):
         return None
-    sizes = _copied_tile(statements[1], row.index) if copied else (_TILE, _TILE)
+    sizes = _copied_tile(statements[1], row.index, machine) if copied else (_TILE, _TILE)
     rows, columns = (
         _Axis(loop.index, _count(loop), size, loop.index in values)
         for loop, size in zip((row, column), sizes, strict=True)
@@ -118,16 +119,16 @@ def _nest(loops: list[For], place: int, statements: tuple[Statement, ...], cross
     return result
 
 
-def _copied_tile(store: Statement, row: Register) -> tuple[int, int]:
-    """Rows and columns of a tile that goes where it belongs.
+def _copied_tile(store: Statement, row: Register, machine: Machine) -> tuple[int, int]:
+    """Return rows and columns of a tile that is stored to the result directly.
 
-    Large results whose rows begin at lines pass the caches (`schedule.streaming`): what is read then is read in long
-    rows, 4000 x 2560 of f64 in C in 7.1 ms, where square tiles of 128 take 20, and 34 with stores as ever.
+    Large results whose rows begin at lines bypass the caches (`nontemporal_stores`), and operands are read in long
+    rows. 4000 x 2560 of f64 take 7.1 ms so, 20 ms in square tiles of 128, and 34 ms with ordinary stores.
     """
     assert isinstance(store, Store)
     itemsize = store.buffer.dtype.itemsize
-    whole = _coefficient(store.address, row) * itemsize % _LINE == 0 and itemsize in (4, 8)
-    if whole and store.buffer.size * itemsize >= LARGE:
+    whole = _coefficient(store.address, row) * itemsize % machine.line_bytes == 0 and itemsize in (4, 8)
+    if whole and store.buffer.size * itemsize >= machine.streamed_bytes:
         return _LONG_TILE[0] // itemsize, _LONG_TILE[1] // itemsize
     return _COPIED_TILE, _COPIED_TILE
 
@@ -143,7 +144,7 @@ class _Axis:
         self.count: Operand = index_constant(self.width) if length % self.width == 0 else Register(I64, "count")
 
     def sizes(self) -> list[Statement]:
-        """What a tile needs to know first: how long it is."""
+        """Return the statements for the length of a tile."""
         if not isinstance(self.count, Register):
             return []
         first = Register(I64, "first")
@@ -154,7 +155,7 @@ class _Axis:
         ]
 
     def position(self) -> list[Statement]:
-        """The index itself, where its value is read."""
+        """Return the index itself, where its value is read."""
         if not self.read:
             return []
         first = Register(I64, "first")
@@ -164,17 +165,17 @@ class _Axis:
         ]
 
     def loop(self, body: Block) -> For:
-        """Through a tile."""
+        """Return the loop through a tile."""
         return For(self.within, index_constant(0), self.count, body, LoopKind.PARALLEL)
 
 
 def _start(address: Address, *axes: _Axis) -> Address:
-    """The address at the first element of a tile."""
+    """Return the address at the first element of a tile."""
     return _moved(address, {axis.index: ((axis.tile, axis.width),) for axis in axes})
 
 
 def _within(address: Address, *axes: _Axis) -> Address:
-    """The address at an element of a tile."""
+    """Return the address at an element of a tile."""
     return _moved(address, {axis.index: ((axis.within, 1), (axis.tile, axis.width)) for axis in axes})
 
 

@@ -1,8 +1,8 @@
-"""The mapping to a CPU: which loop of a nest runs in vector lanes, and how many of them.
+"""Vectorisation: the loop of each nest that runs in vector lanes, and how many lanes it has.
 
-The number of lanes of a reduction is part of the result's meaning (see `ir.loop`), so it follows from dtypes and counts
-alone: four 64-byte vectors of the accumulated dtype, or two or one where that is enough for all elements, since lanes
-that have none only join what changes nothing. Elementwise loops take one 64-byte vector of their widest dtype.
+The number of lanes of a reduction is part of the result's meaning (see `ir.loop`). So it follows from dtypes and counts
+alone: four 64-byte vectors of the accumulated dtype, or two or one where that is enough for all elements, since further
+lanes would only hold the identity. Elementwise loops take one vector of their widest dtype.
 """
 
 from __future__ import annotations
@@ -29,53 +29,55 @@ from tracer.ir.loop import (
     While,
 )
 from tracer.ir.loop.walk import blocks_of
+from tracer.ir.target import CPU, Machine, Target
 from tracer.schedule.cpu.column_reductions import streamed
 from tracer.schedule.cpu.ordered_stores import in_order, stores_in_order
 from tracer.schedule.cpu.short_row_reductions import with_rows_in_lanes
 from tracer.schedule.cpu.transpose_tiling import tiled
 
-_VECTOR_BYTES = 64
-_REDUCTION_VECTORS = 4
+_REDUCTION_BYTES = (64, 256)  # of accumulators, min and max: belongs to the meaning of a result
 
 
-def map_to_cpu(module: Module) -> Module:
-    """Turn one loop of every nest into a vector loop, where there is one that gains."""
-    functions = tuple(f if f.name == module.entry else replace(f, body=_map_block(f.body)) for f in module.functions)
+def vectorise(module: Module, target: Target = CPU) -> Module:
+    """Return the module with one loop of every nest turned into a vector loop, where there is one that gains."""
+    functions = tuple(
+        f if f.name == module.entry else replace(f, body=_map_block(f.body, target.machine)) for f in module.functions
+    )
     return replace(module, functions=functions)
 
 
-def _map_block(block: Block) -> Block:
-    return Block(tuple(_map_loop(s) if isinstance(s, For) else s for s in block.statements), block.yields)
+def _map_block(block: Block, machine: Machine) -> Block:
+    return Block(tuple(_map_loop(s, machine) if isinstance(s, For) else s for s in block.statements), block.yields)
 
 
-def _map_loop(loop: For) -> For:
-    """The loop with itself or a loop within turned into lanes."""
+def _map_loop(loop: For, machine: Machine) -> For:
+    """Return the loop with itself, or a loop within it, as a vector loop."""
     if loop.kind is LoopKind.VECTOR:
         return loop
     if stores_in_order(loop):
         return in_order(loop)
     loop = with_rows_in_lanes(loop) or loop
-    cut = tiled(loop)
+    cut = tiled(loop, machine)
     if cut is not None:
-        return replace(cut, body=_map_block(cut.body))
+        return replace(cut, body=_map_block(cut.body, machine))
     inner = [s for s in loop.body.statements if isinstance(s, For)]
-    if _vectorizable(loop) and (not inner or not _better_inside(loop)):
-        rows = streamed(loop) if inner else None
+    if _vectorizable(loop) and (not inner or not _better_inside(loop, machine)):
+        rows = streamed(loop, machine) if inner else None
         if rows is not None:
             return rows
-        lanes = _lanes(loop)
+        lanes = _lanes(loop, machine)
         if lanes > 1:
             return replace(loop, body=_serial(loop.body), kind=LoopKind.VECTOR, lanes=lanes)
-    return replace(loop, body=_map_block(loop.body)) if inner else loop
+    return replace(loop, body=_map_block(loop.body, machine)) if inner else loop
 
 
-def runs_lanes_inside(loop: For) -> bool:
-    """Whether the lanes of a loop over loops would be in those within, its own rounds following each other."""
-    return tiled(loop) is None and not (_vectorizable(loop) and not _better_inside(loop))
+def runs_lanes_inside(loop: For, machine: Machine) -> bool:
+    """Whether the lanes of a loop over loops would be in those within, its own iterations running in order."""
+    return tiled(loop, machine) is None and not (_vectorizable(loop) and not _better_inside(loop, machine))
 
 
 def _serial(block: Block) -> Block:
-    """The block as it stands inside a vector loop, where a lane runs its loops one round after another."""
+    """Return the block inside a vector loop, where each lane runs the loops within serially."""
     statements = tuple(
         replace(s, body=_serial(s.body), kind=LoopKind.SERIAL) if isinstance(s, For) else s for s in block.statements
     )
@@ -83,7 +85,7 @@ def _serial(block: Block) -> Block:
 
 
 def _vectorizable(loop: For) -> bool:
-    """Independent iterations or joined reductions, over plain statements and simple loops."""
+    """Whether iterations are independent or reductions that join, over plain statements and simple loops."""
     simple = isinstance(loop.start, Constant) and int(loop.start.value) == 0 and loop.step == 1
     ordinary = all(carry.combine is not None for carry in loop.carries)
     if not simple or not ordinary or (loop.kind is LoopKind.SERIAL and not loop.carries):
@@ -97,7 +99,7 @@ def _plain(statement: Statement, index: Register) -> bool:
             return True
         case For():
             bounds = isinstance(statement.start, Constant) and isinstance(statement.stop, Constant)
-            mapped = statement.kind is LoopKind.VECTOR  # whoever wrote it knew better
+            mapped = statement.kind is LoopKind.VECTOR  # chosen by its schedule
             return bounds and not mapped and all(_plain(s, index) for s in statement.body.statements)
         case While():
             return all(_plain(s, index) for block in blocks_of(statement) for s in block.statements)
@@ -105,22 +107,24 @@ def _plain(statement: Statement, index: Register) -> bool:
             return False
 
 
-def _better_inside(loop: For) -> bool:
+def _better_inside(loop: For, machine: Machine) -> bool:
     """Whether a loop within steps through memory more smoothly than this one."""
-    mine = _smoothness(loop, loop.index)
-    return _better_than(mine, loop)
+    mine = _smoothness(loop, loop.index, machine)
+    return _better_than(mine, loop, machine)
 
 
-def _better_than(score: float, loop: For) -> bool:
+def _better_than(score: float, loop: For, machine: Machine) -> bool:
     inner = [s for s in loop.body.statements if isinstance(s, For)]
     return any(
-        (_vectorizable(s) and _smoothness(s, s.index) >= score) or stores_in_order(s) or _better_than(score, s)
+        (_vectorizable(s) and _smoothness(s, s.index, machine) >= score)
+        or stores_in_order(s)
+        or _better_than(score, s, machine)
         for s in inner
     )
 
 
-def _smoothness(loop: For, index: Register) -> float:
-    """The share of accesses under the loop that are contiguous, or do not move, as its index steps.
+def _smoothness(loop: For, index: Register, machine: Machine) -> float:
+    """Return the share of accesses under the loop that are contiguous, or do not move, as its index steps.
 
     Where none is contiguous, it matters more how many lanes have something to do.
     """
@@ -131,7 +135,7 @@ def _smoothness(loop: For, index: Register) -> float:
     contiguous = sum(step == 1 for step in steps)
     if contiguous or loop.carries or not isinstance(loop.stop, Constant):
         return share + 0.01 * contiguous
-    rounds, lanes = int(loop.stop.value), max(1, _lanes(loop))
+    rounds, lanes = int(loop.stop.value), max(1, _lanes(loop, machine))
     return (share + 0.1) * rounds / (-(-rounds // lanes) * lanes) if rounds else share
 
 
@@ -139,18 +143,19 @@ def _step(address: Address, index: Register) -> int:
     return next((c for r, c in address.terms if r is index), 0)
 
 
-def _lanes(loop: For) -> int:
+def _lanes(loop: For, machine: Machine) -> int:
     if loop.carries:
         widest = max(carry.register.dtype.itemsize for carry in loop.carries)
-        return enough_lanes(loop.stop, _REDUCTION_VECTORS * _VECTOR_BYTES // widest, _VECTOR_BYTES // widest)
+        least, most = _REDUCTION_BYTES
+        return enough_lanes(loop.stop, most // widest, least // widest)
     accesses = list(_accesses(loop.body.statements))
     moving = [buffer for buffer, address in accesses if _step(address, loop.index)]
     widths = [buffer.dtype.itemsize for buffer in moving or [buffer for buffer, _ in accesses]]
-    return _VECTOR_BYTES // max(widths) if widths else 1
+    return machine.vector_bytes // max(widths) if widths else 1
 
 
 def enough_lanes(stop: Operand, most: int, least: int) -> int:
-    """The lanes of a reduction, halved as long as every element has one of its own."""
+    """Return the lanes of a reduction: `most`, halved while every element still has a lane of its own."""
     if not isinstance(stop, Constant):
         return most
     while most // 2 >= max(least, int(stop.value)):

@@ -1,4 +1,4 @@
-"""Windows at computed places, in loop IR: the element that a gather reads or a scatter writes, checked and clamped."""
+"""Windows at computed indices: the element that a gather reads or a scatter writes, checked and clamped, as loop IR."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FaultSite:
     text: str = ""
 
     def error(self, values: Sequence[int], position: int) -> Exception:
-        """The user's exception, from the values that the fault reported."""
+        """Return the user's exception, from the values that the fault reported."""
         if self.kind == "bounds":
             index, axis, size = values[:3]
             if self.text:
@@ -47,14 +47,14 @@ class FaultSite:
 
 
 class FaultSites:
-    """Numbers the faulting equations of a program, in program order."""
+    """Registry of the faulting equations of a program, in program order."""
 
     def __init__(self) -> None:
         self.sites: list[FaultSite] = []
         self._numbers: dict[int, int] = {}
 
     def number(self, equation: Equation, kind: str = "bounds", text: str = "") -> int:
-        """The site of an equation; the same one each time it is asked for."""
+        """Return the number of an equation's site, new for the first call alone."""
         key = id(equation)
         if key not in self._numbers:
             self._numbers[key] = len(self.sites)
@@ -65,7 +65,7 @@ class FaultSites:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A window: the elements that its place depends on, and how the place follows from them.
+    """Window: the elements that its start depends on, and a function from these to the index.
 
     locate(builder, sites, elements, flat position) -> (index by axes, the predicate of the access or None).
     wanted: the position among the demands of the equation's own predicate, None where it always holds.
@@ -78,7 +78,7 @@ class Window:
 
 
 def gather_window(equation: Equation, index: Sequence[Affine]) -> Window:
-    """Of a gather, at an index of its result."""
+    """Return the window of a gather at an index of its result."""
     operand, indices, predicate = equation.inputs
     numbers: GatherDimensionNumbers = equation.params["dimension_numbers"]
     sizes: tuple[int, ...] = equation.params["slice_sizes"]
@@ -87,7 +87,7 @@ def gather_window(equation: Equation, index: Sequence[Affine]) -> Window:
 
 
 def scatter_window(equation: Equation, index: Sequence[Affine]) -> Window:
-    """Of a scatter, at an index of its updates."""
+    """Return the window of a scatter at an index of its updates."""
     operand, indices, updates, predicate = equation.inputs
     numbers = equation.params["dimension_numbers"]
     sizes = numbers.slice_sizes(len(operand.type.shape), updates.type.shape)
@@ -155,7 +155,7 @@ def write_check(
     component: Affine,
     flat: Affine,
 ) -> None:
-    """A fault where a component of an index vector is out of its bounds and wanted."""
+    """Write a fault where a component of an index vector is out of its bounds and wanted."""
     bounds: Sequence[Bound] = equation.params["bounds"]
     if not bounds:  # there are no elements
         return
@@ -175,7 +175,7 @@ def write_check(
 
 
 def _chosen(b: Builder, number: Operand, values: Sequence[int]) -> Operand:
-    """The value of that number."""
+    """Return the value at a computed index."""
     found: Operand = constant(values[0], dtypes.I64)
     for n, value in enumerate(values[1:], 1):
         found = b.compute(ScalarOp.SELECT, b.compute(ScalarOp.EQ, number, n), constant(value, dtypes.I64), found)
@@ -183,44 +183,44 @@ def _chosen(b: Builder, number: Operand, values: Sequence[int]) -> Operand:
 
 
 def _signed(b: Builder, start: Operand) -> Operand:
-    """A start as i64; one that is beyond it is its greatest, which is outside of every array, too."""
+    """Return a start as i64, clamped to its max, which is out of bounds of every array."""
     if start.dtype == dtypes.U64:
         start = b.compute(ScalarOp.MIN, start, constant(2**63 - 1, dtypes.U64))
     return b.convert(start, dtypes.I64)
 
 
 def _outside(b: Builder, start: Operand, last: int) -> Operand:
-    """Whether a start is not in 0 ... last: one comparison of bits, to which negative numbers are very large."""
+    """Whether a start is not in 0 ... last: one unsigned comparison, where negative values are very large."""
     if last < 0:
         return constant(True, dtypes.BOOL)
     return b.compute(ScalarOp.GT, b.bitcast(start, dtypes.U64), constant(last, dtypes.U64))
 
 
 def _nearest(b: Builder, start: Operand, last: int) -> Operand:
-    """The place in 0 ... last that is nearest to a start."""
+    """Return the index in 0 ... last nearest to a start."""
     return b.compute(ScalarOp.MIN, b.compute(ScalarOp.MAX, start, 0), max(last, 0))
 
 
 def _any_within(b: Builder, start: Operand, last: int) -> Operand:
-    """The start where it is in 0 ... last, else one that is: for accesses that do not happen or do not count."""
+    """Return the start where it is in 0 ... last, else any index in bounds, for accesses that are masked or unused."""
     least = b.compute(ScalarOp.MIN, b.bitcast(start, dtypes.U64), constant(last, dtypes.U64))
     return b.bitcast(least, dtypes.I64)
 
 
 def slice_window(equation: Equation, index: Sequence[Affine]) -> Window:
-    """Of a dynamic_slice, at an index of its result."""
+    """Return the window of a dynamic_slice at an index of its result."""
     operand, *starts = equation.inputs
     return moved_window(operand.type, starts, equation.params["slice_sizes"], index)
 
 
 def update_window(equation: Equation, index: Sequence[Affine]) -> Window:
-    """Of a dynamic_update_slice, at an index of its update."""
+    """Return the window of a dynamic_update_slice at an index of its update."""
     operand, update, *starts = equation.inputs
     return moved_window(operand.type, starts, update.type.shape, index)
 
 
 def moved_window(operand: Type, starts: Sequence[Atom], sizes: Sequence[int], index: Sequence[Affine]) -> Window:
-    """A slice that is moved inside the operand where it would stick out."""
+    """Return the window of a slice, moved into bounds where it would extend past the operand."""
 
     def locate(b: Builder, sites: FaultSites, found: Sequence[Element], flat: Affine) -> tuple[list[Affine], None]:
         place = []
@@ -236,7 +236,7 @@ def moved_window(operand: Type, starts: Sequence[Atom], sizes: Sequence[int], in
 
 
 def fill_element(type: Type, value: Any) -> Element:
-    """What masked reads give: the fill value, or zero."""
+    """Return the result of masked reads: the fill value, or zero."""
     given = 0 if value is None else value
     if isinstance(type, KeyType):
         return (constant(given, dtypes.U32),) * 2

@@ -23,7 +23,7 @@ def _transpose(index: Axes, operand: Sequence[int], params: Mapping[str, Any]) -
     return tuple(result)
 
 
-def _rev(index: Axes, operand: Sequence[int], params: Mapping[str, Any]) -> Axes:
+def _reverse(index: Axes, operand: Sequence[int], params: Mapping[str, Any]) -> Axes:
     return tuple(
         shifted(scaled(i, -1), n - 1) if axis in params["dimensions"] else i
         for axis, (i, n) in enumerate(zip(index, operand, strict=True))
@@ -52,10 +52,10 @@ def _windows(index: Axes, operand: Sequence[int], params: Mapping[str, Any]) -> 
 
 
 INDEX_MAPS: Final[Mapping[str, Callable[[Axes, Sequence[int], Mapping[str, Any]], Axes]]] = {
-    "broadcast_in_dim": _broadcast,
+    "broadcast": _broadcast,
     "transpose": _transpose,
-    "rev": _rev,
+    "reverse": _reverse,
     "squeeze": _squeeze,
     "slice": _slice,
-    "sliding_windows": _windows,
+    "windows": _windows,
 }

@@ -1,7 +1,7 @@
-"""Nests that read joins: the domain in boxes, in each of which a concatenate or pad is one of its operands.
+"""Index-set splitting: the domain of a nest that reads joins is cut into boxes, each within a single operand.
 
-So a stencil reads its neighbours where they are, borders and periods included: what `roll` and `pad` give is never
-stored. The cuts are where an index, followed from the domain to the join, goes from one operand to the next.
+So a stencil reads its neighbours in place, borders and periods included: results of `roll` and `pad` are never stored.
+The cuts are where an index, followed from the domain to the join, passes from one operand to the next.
 """
 
 from __future__ import annotations
@@ -22,27 +22,28 @@ Box = tuple[tuple[int, int], ...]
 
 Axes = tuple[Affine, ...]
 
-_LEAST = 256  # elements: a smaller join is stored
 _MOST_OPERANDS = 4
 _MOST_BOXES = 27
 _MOST_OPERATIONS = 1600  # over all boxes
 
 
-def is_parted(equation: Equation) -> bool:
-    """Whether the equation is a join whose readers may read its operands."""
-    if not isinstance(equation.primitive.lower, Join):
+def is_parted(equation: Equation, least: int) -> bool:
+    """Whether the equation is a join of at least `least` elements whose readers may read its operands."""
+    type = equation.outputs[0].type if equation.outputs else None
+    if not isinstance(type, ArrayType) or size(type) < least:
         return False
-    type = equation.outputs[0].type
-    if not isinstance(type, ArrayType) or size(type) < _LEAST:
-        return False
-    if equation.primitive.name == "pad":
-        return all(interior == 0 for _, _, interior in equation.params["padding_config"])
-    return len(equation.inputs) <= _MOST_OPERANDS
+    match equation.primitive.lower:
+        case Join("pad"):
+            return all(interior == 0 for _, _, interior in equation.params["padding_config"])
+        case Join():
+            return len(equation.inputs) <= _MOST_OPERANDS
+        case _:
+            return False
 
 
 def parts_of(equation: Equation) -> Iterator[tuple[Atom, Box | None]]:
-    """The operands of a join and their boxes in its result; the padding value, last, is what lies in none."""
-    if equation.primitive.name == "pad":
+    """Yield the operands of a join with their boxes in its result. The padding value comes last, with no box."""
+    if equation.primitive.lower == Join("pad"):
         operand, value = equation.inputs
         places = zip(operand.type.shape, equation.params["padding_config"], strict=True)
         yield operand, tuple((low, low + n) for n, (low, _, _) in places)
@@ -57,7 +58,7 @@ def parts_of(equation: Equation) -> Iterator[tuple[Atom, Box | None]]:
 
 
 def within(index: Axes, box: Box) -> Axes:
-    """The index of an element in what lies in a box."""
+    """Return the index of an element within the operand of a box."""
     return tuple(shifted(i, -start) for i, (start, _) in zip(index, box, strict=True))
 
 
@@ -69,7 +70,7 @@ def boxes_of(
     *,
     whole: bool,
 ) -> tuple[Box, ...] | set[Var]:
-    """The boxes of a nest, none if it reads no join; or the joins that it reads, if it cannot be cut in boxes.
+    """Return the boxes of a nest, none if it reads no join; or the joins that it reads, if it cannot be cut in boxes.
 
     whole: whether it reduces, so that one loop must go over all elements.
     """
@@ -92,7 +93,7 @@ def _has_long_rows(domain: Sequence[int], places: Sequence[int]) -> bool:
 
 
 class _Walk:
-    """Follows the index of a nest's elements through what is inline to the joins, whatever boxes there will be."""
+    """Walk from a nest's elements through inline equations to the joins, following the index."""
 
     def __init__(self, domain: Sequence[int], inline: Mapping[Var, Equation]) -> None:
         self.inline = inline
@@ -120,14 +121,14 @@ class _Walk:
         return fits
 
     def _next(self, equation: Equation, index: Axes) -> list[tuple[Atom, Axes]]:
-        """What an element of the equation reads, and where."""
+        """Return the operands that an element of the equation reads, with their indices."""
         match equation.primitive.lower:
             case Join():
                 at = [(atom, () if box is None else box) for atom, box in parts_of(equation)]
                 return [(atom, within(index, box) if box and index is not _LOST else _LOST) for atom, box in at]
-            case IndexMap():
+            case IndexMap(kind):
                 operand = equation.inputs[0]
-                mapped = INDEX_MAPS.get(equation.primitive.name)
+                mapped = INDEX_MAPS.get(kind)
                 if mapped is None or index is _LOST:
                     return [(operand, _LOST)]
                 return [(operand, mapped(index, operand.type.shape, equation.params))]
@@ -162,12 +163,12 @@ class _Walk:
         return True
 
 
-_LOST: Axes = (Affine(-1),)  # an index of which nothing is known
+_LOST: Axes = (Affine(-1),)  # an unknown index
 
 
 def _read_by_gather(equation: Equation, index: Axes) -> list[tuple[Atom, Axes]]:
-    """What a gather reads, and where: of its indices, every component of one vector."""
-    if index is _LOST or equation.primitive.name != "gather":
+    """Return the operands that a gather reads, with their indices: every component of one index vector."""
+    if index is _LOST or equation.primitive.lower != Gather("windows"):
         return [(atom, _LOST) for atom in equation.inputs]
     operand, indices, predicate = equation.inputs
     windows = set(equation.params["dimension_numbers"].offset_dims)
@@ -179,17 +180,21 @@ def _read_by_gather(equation: Equation, index: Axes) -> list[tuple[Atom, Axes]]:
 def is_index_vector(join: Equation, readers: Sequence[Equation]) -> bool:
     """Whether a concatenate puts the components of index vectors side by side, and gathers alone read those.
 
-    They are read at known places, one by one, so that no nest is cut for them.
-    """
+    They are read one by one at constant indices, so no nest is cut for them."""
     return (
-        join.primitive.name == "concatenate"
+        join.primitive.lower == Join("concatenate")
         and join.params["dimension"] == len(join.outputs[0].type.shape) - 1
-        and all(r.primitive.name == "gather" and join.outputs[0] not in (r.inputs[0], r.inputs[2]) for r in readers)
+        and all(
+            r.primitive.lower == Gather("windows") and join.outputs[0] not in (r.inputs[0], r.inputs[2])
+            for r in readers
+        )
     )
 
 
 def chosen(equation: Equation, index: Axes, extents: Mapping[Register, int]) -> tuple[Atom, Axes] | None:
-    """The operand that holds the elements at an index, whatever its registers are, and where; None if several do."""
+    """Return the operand and index that hold the elements at an index, for any values of its registers. Return None if
+    several operands do.
+    """
     for atom, box in parts_of(equation):
         if box is None:
             return atom, ()
@@ -202,7 +207,7 @@ def chosen(equation: Equation, index: Axes, extents: Mapping[Register, int]) -> 
 
 
 def _span(index: Affine, extents: Mapping[Register, int]) -> tuple[int, int]:
-    """The least and the greatest value of an affine form."""
+    """Return the min and max of an affine form."""
     low = high = index.constant
     for register, step in index.terms:
         reach = step * (extents[register] - 1)

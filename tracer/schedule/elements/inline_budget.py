@@ -1,12 +1,11 @@
-"""How much is computed inline before a value: where that grows too much, a value among it is stored.
+"""The inline budget: where too much is computed inline before a value, a value on the way is stored.
 
-Operations are counted once for each equation that is pulled, functions written out. Counts are kept, as upper bounds
-once values behind them are stored, and taken anew where a bound is too large: so long programs take time in their
-length.
+Operations are counted once for each equation that is pulled, functions written out. Counts are kept as upper bounds
+once values behind them are stored, and recomputed where a bound is too large. So long programs take linear time.
 
-Stored is what passes a narrow place of the program: of a long sum of weighted values and the sum of its weights, both
-sums so far, and no weight. Values that are computed from the same ones, but not read by who pulls too much, are stored
-there, too, lest the same ones be computed again for them.
+Values that cross a narrow cut of the program are stored. For a long sum of weighted values and the sum of its weights,
+these are both partial sums and no weight. Values computed from the same operands but read elsewhere are stored too, so
+that the operands are not computed again for them.
 """
 
 from __future__ import annotations
@@ -19,22 +18,25 @@ from typing import Final
 from tracer.ir.program import Equation, Var
 from tracer.schedule.terms.element_cost import operations_of
 
-MOST_OPERATIONS = 800  # in one nest, functions written out: more would spill registers and cost compile time
 _NARROW: Final = 4  # values
-_PLACES: Final = 8  # that are tried
+_CUTS: Final = 8  # that are tried
 _CHEAP: Final = 2  # operations that are repeated rather than stored
 
 
-def limited(equations: Sequence[Equation], inline: dict[Var, Equation]) -> dict[Var, int]:
-    """The operations of each value that is not inline, with all before it. What is to be stored leaves `inline`."""
-    counted = _Count(equations, inline)
+def limited(equations: Sequence[Equation], inline: dict[Var, Equation], most: int) -> dict[Var, int]:
+    """Return the operations of each value that is not inline, with all inline ones before it.
+
+    Removes values from `inline`, to be stored, until no value has more than `most` operations.
+    """
+    counted = _Count(equations, inline, most)
     for number in range(len(equations)):
         counted.limit(number)
     return counted.operations()
 
 
 class _Count:
-    def __init__(self, equations: Sequence[Equation], inline: dict[Var, Equation]) -> None:
+    def __init__(self, equations: Sequence[Equation], inline: dict[Var, Equation], most: int) -> None:
+        self.most = most
         self.equations = equations
         self.inline = inline
         self.own = [operations_of(equation) for equation in equations]
@@ -54,10 +56,10 @@ class _Count:
         for variable, _ in self.operands[number]:
             if variable in self.inline:
                 pulled |= self.before[variable]
-        if sum(pulled.values()) > MOST_OPERATIONS:
+        if sum(pulled.values()) > self.most:
             pulled = self._pulled(number)
-            while sum(pulled.values()) > MOST_OPERATIONS and len(pulled) > 1:
-                for variable in self._at_narrow_place(number, pulled) or self._chosen(number, pulled):
+            while sum(pulled.values()) > self.most and len(pulled) > 1:
+                for variable in self._at_narrow_cut(number, pulled) or self._chosen(number, pulled):
                     del self.inline[variable]
                 pulled = self._pulled(number)
         for variable in self.equations[number].outputs:
@@ -66,7 +68,7 @@ class _Count:
                 self.total[variable] = sum(pulled.values())
 
     def _pulled(self, number: int) -> dict[int, int]:
-        """The equations that one pulls, itself among them, and their operations."""
+        """Return the equations that an equation pulls, itself included, and their operations."""
         pulled, waiting = {number: self.own[number]}, [number]
         inline, operands = self.inline, self.operands
         while waiting:
@@ -76,14 +78,16 @@ class _Count:
                     waiting.append(earlier)
         return pulled
 
-    def _at_narrow_place(self, number: int, pulled: Mapping[int, int]) -> Sequence[Var]:
-        """What passes the last of the narrowest places in the latter half of what is pulled, if any is narrow."""
+    def _at_narrow_cut(self, number: int, pulled: Mapping[int, int]) -> Sequence[Var]:
+        """Return the values that cross the last of the narrowest cuts in the second half of the pulled equations, if
+        narrow.
+        """
         order = sorted(pulled)
         crossing, before, total, places = 0, 0, sum(pulled.values()), []
         ends: dict[int, int] = {}  # how many values are read last, of the readers so far, by an equation
         for earlier, following in pairwise(order):
             before += pulled[earlier]
-            for variable in self._dear_results(earlier):
+            for variable in self._expensive_results(earlier):
                 last = self._last_reader(variable, number)
                 if last > earlier:
                     crossing += 1
@@ -91,21 +95,22 @@ class _Count:
             crossing -= sum(ends.pop(reader) for reader in [r for r in ends if r < following])
             if 2 * before >= total and 0 < crossing <= _NARROW:
                 places.append((crossing, -following))
-        for _, place in sorted(places)[:_PLACES]:
+        for _, place in sorted(places)[:_CUTS]:
             found = self._passing(number, pulled, -place)
             if found:
                 return found
         return ()
 
     def _passing(self, number: int, pulled: Mapping[int, int], place: int) -> Sequence[Var]:
-        """What is read from `place` on and computed before it, of what is pulled or shares dear values with it; nothing
-        if that is too much for one nest."""
+        """Return the values computed before `place` and read from there on, among pulled equations and those that share
+        expensive values with them. Return none if they are too many for one nest.
+        """
         found = []
         together = {earlier: count for earlier, count in pulled.items() if earlier < place}
         waiting = list(together)
         while waiting:
             earlier = waiting.pop()
-            for variable in self._dear_results(earlier):
+            for variable in self._expensive_results(earlier):
                 readers = self.readers.get(variable, [])
                 late = self._last_reader(variable, number) if earlier in pulled else readers[-1] if readers else -1
                 if late >= place:
@@ -117,21 +122,23 @@ class _Count:
                         waiting.append(reader)
             if len(found) > _NARROW:
                 return ()
-        return found if sum(together.values()) <= MOST_OPERATIONS else ()
+        return found if sum(together.values()) <= self.most else ()
 
-    def _dear_results(self, number: int) -> Sequence[Var]:
-        """The inline results of an equation that had better not be computed again."""
+    def _expensive_results(self, number: int) -> Sequence[Var]:
+        """Return the inline results of an equation that are too expensive to compute again."""
         return [v for v in self.equations[number].outputs if v in self.inline and self.total[v] > _CHEAP]
 
     def _last_reader(self, variable: Var, number: int) -> int:
-        """The last equation up to a number that reads a value; -1: none."""
+        """Return the last equation up to `number` that reads a value, or -1."""
         readers = self.readers.get(variable, [])
         at = bisect_right(readers, number)
         return readers[at - 1] if at else -1
 
     def _chosen(self, number: int, pulled: Iterable[int]) -> Sequence[Var]:
-        """The last value pulled that is read more than once, lest its readers compute it again on either side of the
-        cut; else all operands."""
+        """Return the last pulled value with several readers, which would compute it on both sides of the cut.
+
+        Return all operands where there is none.
+        """
         for earlier in sorted(pulled, reverse=True):
             for variable in self.equations[earlier].outputs:
                 if earlier != number and variable in self.inline and len(self.readers[variable]) > 1:

@@ -25,7 +25,7 @@ _ON_INTEGERS = {ScalarOp.DIV: ScalarOp.IDIV, ScalarOp.REM: ScalarOp.IREM}
 
 
 def pointwise_element(b: Builder, equation: Equation, elements: Sequence[Element]) -> Element:
-    """The element of a pointwise, comparing or converting equation, from those of its operands."""
+    """Return the element of a pointwise, comparing or converting equation, from those of its operands."""
     lower = equation.primitive.lower
     result_type = equation.outputs[0].type
     if any(_is_complex(atom.type) for atom in (*equation.inputs, *equation.outputs)):
@@ -52,7 +52,7 @@ def _is_complex(type: Type) -> bool:
 
 
 def scalar_op(b: Builder, op: ScalarOp, operands: Sequence[Operand]) -> Operand:
-    """A scalar operation by its meaning for the operands' dtype: integer division, logic for bool."""
+    """Return a scalar operation by its meaning for the operands' dtype: integer division, logic for bool."""
     dtype = operands[-1].dtype
     if dtypes.is_bool(dtype):
         op = _ON_BOOL.get(op, op)
@@ -75,5 +75,5 @@ def _compare(b: Builder, op: ScalarOp, elements: Sequence[Element]) -> Operand:
 
 
 def convert(b: Builder, x: Operand, dtype: DType) -> Operand:
-    """x as another dtype, by the rules of `ScalarOp.CONVERT`."""
+    """Return x as another dtype, by the rules of `ScalarOp.CONVERT`."""
     return b.convert(x, dtype)

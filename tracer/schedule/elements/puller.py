@@ -48,12 +48,12 @@ from tracer.schedule.terms.affine import Extents, Flat, Index, flatten, operand_
 from tracer.schedule.terms.value_locations import Element, Inline, Memory, Scalars, Source, StackSource
 
 Demand = tuple[Atom, Index]
-_BOUND: Final = 2**31  # of numbers that fit into i32
+_BOUND: Final = 2**31  # bound of i32
 _MAPS: Final = frozenset({Pointwise, Compare, Convert, Checked, IndexMap, Generate, Gather})
 
 
 class Plan(NamedTuple):
-    """What an element needs first, and how it is written once that is there."""
+    """Recipe of an element: the elements it is computed from, and a function that writes it once they are there."""
 
     demands: Sequence[Demand]
     finish: Callable[[Sequence[Element]], Element]
@@ -76,8 +76,8 @@ def is_map(equation: Equation) -> bool:
 def is_name(equation: Equation) -> bool:
     """Whether a value may be its operand's memory under another name or shape."""
     match equation.primitive.lower:
-        case IndexMap():
-            return equation.primitive.name in ("reshape", "squeeze")
+        case IndexMap("reshape" | "squeeze"):
+            return True
         case Alias():
             return len(equation.outputs) == 1
         case _:
@@ -86,7 +86,8 @@ def is_name(equation: Equation) -> bool:
 
 def is_scatter(equation: Equation) -> bool:
     """Whether the equation puts updates at indices, one after another."""
-    return isinstance(equation.primitive.lower, Scatter) and equation.primitive.name != "dynamic_update_slice"
+    lower = equation.primitive.lower
+    return isinstance(lower, Scatter) and lower.kind == "windows"
 
 
 def is_reduction(equation: Equation) -> bool:
@@ -100,7 +101,7 @@ def is_reduction(equation: Equation) -> bool:
 
 
 class Puller:
-    """Writes elements into a builder. `extents` bounds the loop registers; `sites` numbers what may fault."""
+    """Writer of elements into a builder. `extents` bounds the loop registers, `sites` collects faulting equations."""
 
     def __init__(
         self, builder: Builder, source_of: Callable[[Var], Source], extents: Extents, sites: FaultSites
@@ -112,7 +113,7 @@ class Puller:
         self._elements: dict[tuple[Var, Index], Element] = {}
 
     def element(self, atom: Atom, index: Index) -> Element:
-        """The element at an index; statements are appended where it was not computed before."""
+        """Return the element at an index, appending statements where it was not computed before."""
         stack: list[tuple[Atom, Index, Plan | None]] = [(atom, index, None)]
         while stack:
             wanted, at, plan = stack.pop()
@@ -158,7 +159,7 @@ class Puller:
         )
 
     def axes(self, index: Index, type: Type) -> tuple[Address, ...]:
-        """The index by axes; divides where it must."""
+        """Return the index by axes. Emits divisions where needed."""
         return unflatten(self.builder, index, type.shape, self.extents)
 
     def _plan_equation(self, equation: Equation, index: Index, output: int) -> Plan:
@@ -169,15 +170,15 @@ class Puller:
                 return Plan(demands, lambda found: pointwise_element(self.builder, equation, found))
             case Checked():
                 return self._plan_checked(equation, index)
-            case IndexMap():
-                return Plan([(equation.inputs[0], self._mapped(equation, index))], lambda found: found[0])
+            case IndexMap(kind):
+                return Plan([(equation.inputs[0], self._mapped(equation, kind, index))], lambda found: found[0])
             case Generate():
                 along = self.axes(index, result)[equation.params["dimension"]]
                 return Plan((), lambda _: self._counter(along, result))
-            case Alias():
-                return self._plan_alias(equation, index, output)
-            case Gather():
-                return self._plan_gather(equation, index)
+            case Alias(kind):
+                return self._plan_alias(equation, kind, index, output)
+            case Gather(kind):
+                return self._plan_gather(equation, kind, index)
             case Join():
                 read = chosen(equation, self.axes(index, result), self.extents)
                 if read is None:
@@ -186,12 +187,12 @@ class Puller:
             case _:
                 raise InternalError(f"{primitive.name} cannot be computed where it is read")
 
-    def _mapped(self, equation: Equation, index: Index) -> Index:
+    def _mapped(self, equation: Equation, kind: str, index: Index) -> Index:
         operand, result = equation.inputs[0].type, equation.outputs[0].type
-        if equation.primitive.name == "reshape":
+        if kind == "reshape":
             return Flat(position(index, result.shape), operand.shape)
         by_axes = self.axes(index, result)
-        return INDEX_MAPS[equation.primitive.name](by_axes, operand.shape, equation.params)
+        return INDEX_MAPS[kind](by_axes, operand.shape, equation.params)
 
     def _counter(self, along: Address, result: Type) -> Element:
         assert isinstance(result, ArrayType)
@@ -205,7 +206,7 @@ class Puller:
         return (value,)
 
     def _counted(self, along: Address) -> Operand:
-        """An affine form in arithmetic of i32, which wraps as its conversion does; outer loops come first."""
+        """Return an affine form in i32 arithmetic, which wraps as a conversion does, outer loops first."""
         b = self.builder
         total: Operand | None = constant(along.constant, dtypes.I32) if along.constant or not along.terms else None
         for register, coefficient in along.terms:
@@ -215,13 +216,13 @@ class Puller:
         assert total is not None
         return total
 
-    def _plan_alias(self, equation: Equation, index: Index, output: int) -> Plan:
-        name, operand = equation.primitive.name, equation.inputs[output if len(equation.outputs) > 1 else 0]
-        if name == "random_wrap":
+    def _plan_alias(self, equation: Equation, kind: str, index: Index, output: int) -> Plan:
+        operand = equation.inputs[output if len(equation.outputs) > 1 else 0]
+        if kind == "wrap":
             by_axes = self.axes(index, equation.outputs[0].type)
             words = [(operand, (*by_axes, Address(word))) for word in range(2)]
             return Plan(words, lambda found: (found[0][0], found[1][0]))
-        if name == "random_unwrap":
+        if kind == "unwrap":
             *outer, word = self.axes(index, equation.outputs[0].type)
             return Plan([(operand, tuple(outer))], lambda found: (self._word(found[0], word),))
         return Plan([(operand, index)], lambda found: found[0])
@@ -248,12 +249,12 @@ class Puller:
 
         return Plan(demands, finish)
 
-    def _plan_gather(self, equation: Equation, index: Index) -> Plan:
+    def _plan_gather(self, equation: Equation, kind: str, index: Index) -> Plan:
         result = equation.outputs[0].type
         by_axes = self.axes(index, result)
         operand = equation.inputs[0]
-        window: Window = (gather_window if equation.primitive.name == "gather" else slice_window)(equation, by_axes)
-        source = self._known_place(operand)
+        window: Window = (gather_window if kind == "windows" else slice_window)(equation, by_axes)
+        source = self._memory(operand)
         alone = [] if source else [(operand, ())]  # its one element, in registers
 
         def finish(found: Sequence[Element]) -> Element:
@@ -265,13 +266,13 @@ class Puller:
                 read = found[-1] if live is None else self._select(live, found[-1], window.fill)
             if window.wanted is None:
                 return read
-            zero = fill_element(result, None)  # where nothing is wanted; the fill value is for what is out of bounds
+            zero = fill_element(result, None)  # for masked elements; the fill value is for indices out of bounds
             return self._select(found[window.wanted][0], read, zero)
 
         return Plan([*window.demands, *alone], finish)
 
-    def _known_place(self, operand: Atom) -> Memory | None:
-        """Where an operand's elements are read at computed places; None if its only one is in registers."""
+    def _memory(self, operand: Atom) -> Memory | None:
+        """Return the memory in which elements are read at computed indices, or None for a scalar in registers."""
         source = None if isinstance(operand, Literal) else self.source_of(operand)
         if isinstance(source, Memory):
             return source
@@ -295,12 +296,12 @@ class Puller:
 
 
 def operand_index(atom: Atom, index: Index, result: Type) -> Index:
-    """Where a pointwise equation reads an operand: at its own index, or a value without axes at none."""
+    """Return the index at which a pointwise equation reads an operand: its own, or () for a value without axes."""
     return () if not atom.type.shape and result.shape else index
 
 
 def literal_element(atom: Literal) -> Element:
-    """A literal's element, as constants."""
+    """Return a literal's element, as constants."""
     dtype = atom.type.dtype
     if dtypes.is_complex(dtype):
         real = dtypes.real_dtype(dtype)

@@ -58,7 +58,7 @@ def runs_straight(entry: Function) -> bool:
 
 
 def left_on_host(entry: Function) -> tuple[str, ...]:
-    """The entry's steps that need the host, a sentence each."""
+    """Return the entry's steps that need the host, a sentence for each."""
     found = [_host_step(s) for s in entry.body.statements]
     return tuple(dict.fromkeys(step for step in found if step))
 
@@ -82,7 +82,7 @@ def _host_step(s: Statement) -> str:
 
 
 def scalars_to_kernels(module: Module) -> Module:
-    """The module with the entry's scalars in kernels; every other function takes scalars from memory already."""
+    """Return the module with the entry's scalars in kernels; every other function takes scalars from memory already."""
     entry = next(f for f in module.functions if f.name == module.entry)
     writer = _Entry(entry, module.arena)
     for statement in entry.body.statements:
@@ -180,7 +180,7 @@ def _share_bytes(a: Buffer, b: Buffer) -> bool:
 
 
 def _registers(s: Statement) -> list[Register]:
-    """The registers that a statement reads, in order."""
+    """Return the registers that a statement reads, in order."""
     found = [o for o in operands_of(s) if isinstance(o, Register)]
     for _, address, _ in accesses_of(s):
         found += [register for register, _ in address.terms]

@@ -4,12 +4,12 @@ The result is loop IR again: the reference interpreter runs it, and the CUDA bac
 
     maps          the independent loops are one range, cut into blocks of at most 256 threads, an element a thread;
                   reductions within run in order in their thread
-    row sums      a block a row where that reads memory smoothly or rows are few (`gpu_rows` says in which order)
-    scalars       what the entry computes between nests, by one thread, handed on through memory (`gpu_entry`)
+    row sums      a block a row where that reads memory smoothly or rows are few (see `row_reductions`)
+    scalars       computed by the entry between nests: kernels of one thread, handed on through memory (`host_plan`)
 
-Everything depends on shapes and dtypes alone, never on the device, so that results do not either. What has no
-kernel yet stays as it was, with the reason in `left`: control flow, library calls, callbacks, scatters, and
-loops whose rounds depend on each other.
+Everything depends on shapes and dtypes alone, never on the device, so results do not either. Nests without a kernel yet
+stay as they were, with the reason in `left`: control flow, library calls, callbacks, scatters, and loops whose
+iterations depend on each other.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class GpuSchedule:
     left: tuple[str, ...]
 
     def require(self, name: str) -> Module:
-        """The module, if a GPU can run all of it. Raises DeviceError that lists what it cannot."""
+        """Return the module, if a GPU can run all of it. Raises DeviceError that lists the steps it cannot."""
         if self.left:
             raise DeviceError(
                 message(
@@ -52,7 +52,7 @@ class GpuSchedule:
 
 
 def map_to_gpu(module: Module) -> GpuSchedule:
-    """Turn the unmapped nests of `schedule.lower.loops` into kernels, and the entry's scalars too.
+    """Turn the nests of `schedule.pipeline.loops` into kernels, and the entry's scalars too.
 
     Math functions may still be in it: `expand_math` comes afterwards.
     """
@@ -72,7 +72,7 @@ def map_to_gpu(module: Module) -> GpuSchedule:
 
 
 def _kernel(nest: Function, *, in_memory: bool = False) -> Function:
-    """The nest as a kernel. in_memory: its scalar parameters are read from memory. Raises Unfit."""
+    """Return the nest as a kernel. in_memory: its scalar parameters are read from memory. Raises Unfit."""
     parameters, loads = through_memory(nest.parameters) if in_memory else (nest.parameters, ())
     axes, body = split(nest.body)
     row = row_of(body)
@@ -89,7 +89,7 @@ def _takes_a_block(axes: Axes, row: Row) -> bool:
 
 
 def map_elements(axes: Axes, body: Sequence[Statement], loads: Sequence[Statement] = ()) -> Block:
-    """One thread an element of the axes; the tail of the last block does nothing."""
+    """Return a kernel with one thread for each element of the axes. Excess threads of the last block do nothing."""
     count = prod(axes.sizes)
     threads = min(_BLOCK, -(-max(count, 1) // WARP) * WARP)
     blocks = -(-count // threads)

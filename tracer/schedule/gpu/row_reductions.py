@@ -46,8 +46,7 @@ _ELEMENTS_A_THREAD = 4  # at least, where the row is long enough for a warp
 class Row:
     """A reduction of one row. loops: the reduced ones, outermost first; the innermost has the combining carries.
 
-    before: what it reads that was computed earlier. after: what becomes of its results.
-    """
+    before: statements whose results it reads. after: statements that read its results."""
 
     before: tuple[Statement, ...]
     loops: tuple[For, ...]
@@ -68,7 +67,7 @@ class Row:
         return self.loops[-1].index
 
     def smoothness(self, register: Register | None) -> int:
-        """How many accesses step to the neighbour as the register does."""
+        """Return the number of accesses that are contiguous in the register."""
         return sum((register, 1) in address.terms for address in _addresses(self.loops[-1].body.statements))
 
 
@@ -84,7 +83,7 @@ def _addresses(statements: Sequence[Statement]) -> Iterator[Address]:
 
 
 def row_of(statements: Sequence[Statement]) -> Row | None:
-    """The statements as one reduction with what goes before and after it; None if they are anything else."""
+    """Return the statements as one reduction with those before and after it, or None for other statements."""
     at = [i for i, s in enumerate(statements) if isinstance(s, For)]
     if len(at) != 1:
         return None
@@ -99,7 +98,7 @@ def row_of(statements: Sequence[Statement]) -> Row | None:
 
 
 def _chain(loop: For) -> tuple[For, ...]:
-    """The reduced loops from this one inwards; none if an outer one does more than hand the results on."""
+    """Return the reduced loops from this one inwards, none if an outer one does more than pass results on."""
     if all(carry.combine is not None for carry in loop.carries):
         return (loop,)
     inner = loop.body.statements[0]
@@ -110,7 +109,7 @@ def _chain(loop: For) -> tuple[For, ...]:
 
 
 def map_rows(axes: Axes, row: Row, loads: Sequence[Statement] = ()) -> Block:
-    """One block a row: see the module docstring."""
+    """Return a kernel with one block of threads for each row: see the module docstring."""
     rows = prod(axes.sizes)
     threads = _threads(rows, row.length)
     b = Builder()
@@ -142,7 +141,7 @@ def _shared(b: Builder, number: int, carry: Carry, threads: int) -> Buffer:
 
 
 def _partial(b: Builder, row: Row, names: Names, thread: Register, threads: int) -> list[Operand]:
-    """Step 1: each thread's share of the row."""
+    """Write step 1: each thread's share of the row."""
     innermost, axes = row.loops[-1], row.axes
     position = Register(innermost.index.dtype, "k") if len(row.loops) > 1 else innermost.index
     inner = Builder()
@@ -162,7 +161,7 @@ def _partial(b: Builder, row: Row, names: Names, thread: Register, threads: int)
 
 
 def _halved(b: Builder, carry: Carry, value: Operand, lanes: int) -> Operand:
-    """Step 2: the total of `lanes` lanes, in every one of them."""
+    """Write step 2: the total of `lanes` lanes, in every one of them."""
     assert carry.combine is not None
     offset = lanes // 2
     while offset:
@@ -174,7 +173,7 @@ def _halved(b: Builder, carry: Carry, value: Operand, lanes: int) -> Operand:
 def _across_warps(
     b: Builder, carries: Sequence[Carry], totals: Sequence[Operand], shared: Sequence[Buffer], thread: Register
 ) -> list[Operand]:
-    """Step 3: the first lane of each warp stores its total, and every warp joins all of them."""
+    """Write step 3: the first lane of each warp stores its total, and every warp joins all of them."""
     warps = shared[0].size
     warp = b.compute(ScalarOp.IDIV, thread, WARP, name="warp")
     first = b.compute(ScalarOp.EQ, b.compute(ScalarOp.IREM, thread, WARP), 0, name="first")
@@ -188,7 +187,7 @@ def _across_warps(
 
 
 def _finish(b: Builder, row: Row, names: Names, totals: Sequence[Operand], thread: Register) -> None:
-    """Step 4, and one thread for what follows."""
+    """Write step 4, and the statements that one thread runs afterwards."""
     outermost = row.loops[0]
     for start, carry, result, total in zip(
         outermost.carries, row.loops[-1].carries, outermost.results, totals, strict=True

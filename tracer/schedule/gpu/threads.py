@@ -1,4 +1,4 @@
-"""What a single GPU thread does: the independent loops around it, and its own loops in order."""
+"""Work of a single GPU thread: its element of the independent loops, and its own loops in order."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Axes:
 
 
 def split(block: Block) -> tuple[Axes, tuple[Statement, ...]]:
-    """The independent loops that a nest begins with, and what stands within all of them. Raises Unfit."""
+    """Return the independent loops that a nest begins with, and the statements within them. Raises Unfit."""
     registers: list[Register] = []
     sizes: list[int] = []
     statements = block.statements
@@ -91,7 +91,7 @@ def split(block: Block) -> tuple[Axes, tuple[Statement, ...]]:
 
 
 def trips(loop: For) -> int:
-    """How many rounds a loop from 0 by 1 has. Raises Unfit for any other loop."""
+    """Return the trip count of a loop from 0 by 1. Raises Unfit for other loops."""
     counted = isinstance(loop.start, Constant) and isinstance(loop.stop, Constant) and loop.step == 1
     if not counted or int(loop.start.value) != 0:  # type: ignore[union-attr]  # both are constants
         raise Unfit("a loop whose range is not known")
@@ -112,7 +112,7 @@ def is_reduction(loop: For) -> bool:
 
 
 def in_thread(statements: Sequence[Statement], names: Names) -> Iterator[Statement]:
-    """The statements as one thread runs them: loops in order, reductions with ordinary carries. Raises Unfit."""
+    """Yield the statements as one thread runs them: loops in order, reductions with ordinary carries. Raises Unfit."""
     for s in statements:
         match s:
             case For():
@@ -163,7 +163,7 @@ def _address(address: Address, names: Names) -> Address:
 
 
 def renamed(s: Statement, names: Names) -> Statement:
-    """The statement itself, inner blocks aside, with registers read under other names."""
+    """Return the statement itself, inner blocks aside, with registers read under other names."""
     if not names:
         return s
     if not isinstance(s, Compute | Load | Store | Fault):
@@ -174,7 +174,7 @@ def renamed(s: Statement, names: Names) -> Statement:
 def through_memory(
     parameters: Sequence[Buffer | Register],
 ) -> tuple[tuple[Buffer | Register, ...], tuple[Statement, ...]]:
-    """Parameters with buffers of one element for the scalars, and the loads that give the scalars back."""
+    """Return the parameters with one-element buffers for scalars, and the loads of these scalars."""
     taken: list[Buffer | Register] = []
     loads: list[Statement] = []
     for parameter in parameters:

@@ -66,7 +66,7 @@ def _mergeable(outer: Axis, inner: Axis, places: set[Coefficients], computed: se
 
 
 def _used_as_values(blocks: Sequence[Statements]) -> set[Register]:
-    """Registers that statements read other than in addresses."""
+    """Return the registers that statements read other than in addresses."""
     used: set[Register] = set()
     for block in blocks:
         for s in block:

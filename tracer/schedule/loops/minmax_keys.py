@@ -1,9 +1,9 @@
-"""The greatest and least of floats by keys: unsigned integers in the order of the floats, NaN beyond all of them.
+"""Max and min of floats by keys: unsigned integers in the order of the floats, NaN beyond all of them.
 
-`maximum` of floats that minds NaN and the signs of zeros is six instructions, each waiting for the one before. A key
-takes four that wait for nothing, and the greater of two keys is one. Written for a sign-magnitude word b of n bits, a
-key is b, its lower bits turned around where it is negative, minus the key of what is to be least: -infinity for
-maxima, behind which the NaNs with a sign wrap to the far end; for minima the first NaN without one.
+A `maximum` that respects NaN and signs of zeros is a chain of six instructions. A key takes four independent ones, and
+the max of two keys is one. For a sign-magnitude word b of n bits, the key is b, its lower bits inverted where it is
+negative, minus the key of the smallest value. For max this is -infinity, and NaNs with a sign wrap to the far end. For
+min it is the first NaN without a sign.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _WORDS: Final[dict[DType, tuple[DType, DType]]] = {F32: (I32, U32), F64: (I64, U
 _INFINITY: Final = {F32: 0x7F800000, F64: 0x7FF0000000000000}
 
 
-def key_extremes(module: Module) -> Module:
-    """The module with the vector loops that find extreme floats comparing keys."""
+def key_minmax(module: Module) -> Module:
+    """Return the module with vector loops for the max or min of floats comparing integer keys."""
     return replace(module, functions=tuple(replace(f, body=_block(f.body)) for f in module.functions))
 
 
@@ -46,7 +46,7 @@ def _block(block: Block) -> Block:
 
 
 def _loop(builder: Builder, loop: For) -> None:
-    """Write the loop; what it found is turned back into floats behind it."""
+    """Write the loop on keys, and the conversion of its results to floats."""
     keyed = {n: step for n in range(len(loop.carries)) if (step := _step(loop, n)) is not None}
     if not keyed:
         builder.add(loop)
@@ -81,7 +81,7 @@ def _loop(builder: Builder, loop: For) -> None:
 
 
 def _step(loop: For, n: int) -> Compute | None:
-    """The statement that takes one more float into a carry, where nothing else reads the carry."""
+    """Return the statement that joins one more float to a carry, if no other statement reads the carry."""
     carry, found = loop.carries[n], loop.body.yields[n]
     if carry.combine not in (ScalarOp.MAX, ScalarOp.MIN) or carry.register.dtype not in _WORDS:
         return None
@@ -95,31 +95,31 @@ def _step(loop: For, n: int) -> Compute | None:
 
 
 def key_of(b: Builder, op: ScalarOp, value: Operand) -> Operand:
-    """The key of an f32 or f64, for maxima or minima."""
+    """Return the key of an f32 or f64, for max or min."""
     signed, unsigned = _WORDS[value.dtype]
     if isinstance(value, Constant):
         word = int(np.asarray(value.value).view(np.dtype(f"u{value.dtype.itemsize}")))
         return constant(_key_of_word(op, word, value.dtype), unsigned)
     turned = _turn(b, b.apply(ScalarOp.BITCAST, value, dtype=signed), signed)
-    return b.apply(ScalarOp.SUB, b.apply(ScalarOp.BITCAST, turned, dtype=unsigned), _least(op, value.dtype))
+    return b.apply(ScalarOp.SUB, b.apply(ScalarOp.BITCAST, turned, dtype=unsigned), _zero_word(op, value.dtype))
 
 
 def from_key(b: Builder, op: ScalarOp, key: Register, result: Register) -> Compute:
-    """result = the float of a key."""
+    """Write result = the float of a key."""
     signed = _WORDS[result.dtype][0]
-    turned = b.apply(ScalarOp.ADD, key, _least(op, result.dtype))
+    turned = b.apply(ScalarOp.ADD, key, _zero_word(op, result.dtype))
     word = _turn(b, b.apply(ScalarOp.BITCAST, turned, dtype=signed), signed)
     return Compute(result, ScalarOp.BITCAST, (word,))
 
 
 def _turn(b: Builder, word: Operand, signed: DType) -> Operand:
-    """The word, its lower bits the other way round where it is negative."""
+    """Return the word, its lower bits inverted where it is negative."""
     sign = b.apply(ScalarOp.SHR_ARITHMETIC, word, constant(signed.itemsize * 8 - 1, signed))
     return b.apply(ScalarOp.XOR, word, b.apply(ScalarOp.AND, sign, constant(np.iinfo(signed).max, signed)))
 
 
-def _least(op: ScalarOp, dtype: DType) -> Constant:
-    """The turned word that is to have key 0."""
+def _zero_word(op: ScalarOp, dtype: DType) -> Constant:
+    """Return the inverted word with key 0."""
     bits, infinity = dtype.itemsize * 8, _INFINITY[dtype]
     negative = (infinity | 1 << (bits - 1)) ^ ((1 << (bits - 1)) - 1)
     return constant(negative if op is ScalarOp.MAX else infinity + 1, _WORDS[dtype][1])
@@ -128,4 +128,4 @@ def _least(op: ScalarOp, dtype: DType) -> Constant:
 def _key_of_word(op: ScalarOp, word: int, dtype: DType) -> int:
     bits = dtype.itemsize * 8
     turned = word ^ ((1 << (bits - 1)) - 1) if word >> (bits - 1) else word
-    return (turned - int(_least(op, dtype).value)) % (1 << bits)
+    return (turned - int(_zero_word(op, dtype).value)) % (1 << bits)

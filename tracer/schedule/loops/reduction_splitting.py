@@ -1,12 +1,11 @@
 """Long reductions to few results: blocks of a fixed length first, which threads may share, then their partial results.
 
-The blocks follow from the length alone, so the result does not depend on who reduced which of them. They are as long
-as divides the length, where such a number is near: what is left behind the last one is another loop to compile, and so
-would be more vectors of partial results than one at a time. These lie behind everything else in the arena, where one
-reduction after another uses the same place.
+Blocks follow from the length alone, so the result does not depend on which thread reduced which. Their length divides
+the whole where a divisor is near: a remainder would be another loop to compile. The partial results lie at the end of
+the arena, where one reduction after another reuses the same memory.
 
-Where the array lies in memory, blocks are reduced two or four side by side, each in its own order: a core fetches
-neighbouring pages ahead one by one, but several that are far from each other at once.
+Where the array lies in memory, two or four blocks are reduced in interleaved streams, each in its own order: a core
+prefetches pages of one stream one by one, but of several streams at once.
 """
 
 from __future__ import annotations
@@ -39,28 +38,29 @@ from tracer.ir.loop import (
     index_constant,
 )  # fmt: skip
 from tracer.ir.loop.walk import with_statements
+from tracer.ir.target import CPU, Machine, Target
 from tracer.schedule.terms.clone import copied
 from tracer.schedule.terms.loop_slicing import moved
 
-BLOCK: Final = 1 << 15  # elements: some microseconds of one core
 _STEPS: Final = 512  # of a block's length, in which others are tried: 64 elements
 _LEAST_BLOCKS: Final = 8
-_VECTOR_BYTES: Final = 64
+_LANE_BYTES: Final = 64  # of partial results, joined in lanes: belongs to the meaning of a result
 _MOST_STATEMENTS: Final = 80  # of a body that is written twice, for the blocks and for the rest
 _ALIGNMENT: Final = 64
-FAR: Final = 1 << 25  # bytes that are read, from which on blocks are reduced side by side
-_BESIDE: Final = (4, 2)  # so many, the first that divides how many there are
 _FEW_STATEMENTS: Final = 4  # of a body that is written so often
 
 
-def split_reductions(module: Module, block: int = BLOCK, far: int = FAR) -> Module:
-    """The module with long reductions in two steps. far: bytes, see FAR."""
+def split_reductions(module: Module, target: Target = CPU) -> Module:
+    """Return the module with long reductions in two steps: of blocks, and of their partial results."""
+    block = target.blocks.reduction
+    if not block:
+        return module
     functions: list[Function] = []
     split: dict[str, tuple[Function, Function, list[Buffer]]] = {}
     arena = -(-module.arena // _ALIGNMENT) * _ALIGNMENT
     size = arena
     for function in module.functions:
-        parts = None if function.name == module.entry else _split(function, block, far)
+        parts = None if function.name == module.entry else _split(function, block, target.machine)
         if parts is None:
             functions.append(function)
             continue
@@ -82,7 +82,7 @@ def split_reductions(module: Module, block: int = BLOCK, far: int = FAR) -> Modu
 
 
 def _in_two_steps(s: Statement, split: Mapping[str, tuple[Function, Function, list[Buffer]]]) -> Sequence[Statement]:
-    """Both steps in the place of a call of what is split."""
+    """Return both steps in place of a call of a split function."""
     if not isinstance(s, Invoke) or s.function not in split:
         return (s,)
     first, second, buffers = split[s.function]
@@ -90,8 +90,8 @@ def _in_two_steps(s: Statement, split: Mapping[str, tuple[Function, Function, li
     return Invoke(first.name, given), Invoke(second.name, given)
 
 
-def _split(function: Function, block: int, far: int) -> tuple[Function, Function, list[Buffer]] | None:
-    """The reduction of blocks, that of the partial results, and the parameters for them; None for other functions."""
+def _split(function: Function, block: int, machine: Machine) -> tuple[Function, Function, list[Buffer]] | None:
+    """Return the reductions of blocks and of partial results, and the latter's buffers, or None for other functions."""
     loop = _reduction(function)
     if loop is None or not isinstance(loop.stop, Constant):
         return None
@@ -107,7 +107,7 @@ def _split(function: Function, block: int, far: int) -> tuple[Function, Function
         for n, carry in enumerate(loop.carries)
     ]
     parameters = (*function.parameters, *partial)
-    beside = _beside(loop, length, blocks, far)
+    beside = _beside(loop, length, blocks, machine)
     first = Function(f"{function.name}.blocks", parameters, _blocks(loop, partial, blocks, block, beside))
     joined = _joined(loop, partial, blocks, block, rest)
     second = Function(f"{function.name}.joined", parameters, Block((*joined, *function.body.statements[1:])))
@@ -115,13 +115,13 @@ def _split(function: Function, block: int, far: int) -> tuple[Function, Function
 
 
 def _dividing(length: int, block: int) -> int:
-    """The length of blocks that is nearest to `block` and divides the whole; `block` itself if none near does."""
+    """Return the length nearest to `block` that divides the whole, or `block` if none near does."""
     near = range(block // 2, min(2 * block, length // _LEAST_BLOCKS) + 1, max(1, block // _STEPS))
     return min((n for n in near if length % n == 0), key=lambda n: abs(n - block), default=block)
 
 
 def _reduction(function: Function) -> For | None:
-    """The one loop of a function that reduces everything."""
+    """Return the one loop of a function that reduces everything."""
     if not function.body.statements or not isinstance(function.body.statements[0], For):
         return None
     loop, *after = function.body.statements
@@ -134,19 +134,19 @@ def _reduction(function: Function) -> For | None:
     return loop if plain and simple and combined and constant and last else None
 
 
-def _beside(loop: For, length: int, blocks: int, far: int) -> int:
-    """How many blocks are reduced side by side."""
+def _beside(loop: For, length: int, blocks: int, machine: Machine) -> int:
+    """Return the number of blocks that are reduced in interleaved streams."""
     statements = loop.body.statements
     loads = [s for s in statements if isinstance(s, Load) and any(r is loop.index for r, _ in s.address.terms)]
     few = len(loop.carries) == 1 and len(statements) <= _FEW_STATEMENTS
     if not few or not loads or any(isinstance(s, Fault) for s in statements):
         return 1
-    is_far = sum(length * s.buffer.dtype.itemsize for s in loads) >= far
-    return next((n for n in _BESIDE if is_far and blocks % n == 0), 1)
+    is_far = sum(length * s.buffer.dtype.itemsize for s in loads) >= machine.split_bytes
+    return next((n for n in machine.streams if is_far and blocks % n == 0), 1)
 
 
 def _blocks(loop: For, partial: list[Buffer], blocks: int, block: int, beside: int) -> Block:
-    """Each block's partial results: the identity is what they start from, the initial value comes in last."""
+    """Return the loop over blocks. Partial results start from the identity, and the initial value is joined last."""
     index = Register(I64, "block")
     carries = []
     for carry in loop.carries:
@@ -163,14 +163,14 @@ def _blocks(loop: For, partial: list[Buffer], blocks: int, block: int, beside: i
 
 
 class _Same(dict[Buffer | Register, Buffer | Register]):
-    """What has no other name keeps its own."""
+    """Registers without another name keep their own."""
 
     def __missing__(self, key: Buffer | Register) -> Buffer | Register:
         return key
 
 
 def _side_by_side(loop: For, times: int, apart: int) -> For:
-    """The loop with its body so many times, over ranges so far apart. Its results are those of each in turn."""
+    """Return the loop with `times` copies of its body, over ranges `apart` from each other, and all their results."""
     carries, statements, yields = [*loop.carries], [*loop.body.statements], [*loop.body.yields]
     for number in range(1, times):
         other = moved(loop, Address(number * apart), loop.stop)
@@ -185,7 +185,7 @@ def _side_by_side(loop: For, times: int, apart: int) -> For:
 
 
 def _joined(loop: For, partial: list[Buffer], blocks: int, block: int, rest: int) -> list[Statement]:
-    """The partial results together, and what is left behind the last block."""
+    """Return the loops that join the partial results and the remainder after the last block."""
     index = Register(I64, "block")
     results = loop.results if not rest else tuple(Register(r.dtype, "sum") for r in loop.results)
     carries, loads, joins, yields = [], [], [], []
@@ -197,7 +197,7 @@ def _joined(loop: For, partial: list[Buffer], blocks: int, block: int, rest: int
         joins.append(Compute(total, carry.combine, (so_far, part)))
         yields.append(total)
     body = Block((*loads, *joins), tuple(yields))
-    count, lanes = index_constant(blocks), _VECTOR_BYTES // max(buffer.dtype.itemsize for buffer in partial)
+    count, lanes = index_constant(blocks), _LANE_BYTES // max(buffer.dtype.itemsize for buffer in partial)
     statements: list[Statement] = [
         For(index, index_constant(0), count, body, LoopKind.VECTOR, 1, lanes, tuple(carries), results)
     ]

@@ -1,8 +1,8 @@
-"""Row after row: nests that follow each other, and read of what one another wrote only their own row, share one loop.
+"""Row fusion: successive nests that pass only a row's own values to each other share one loop over rows.
 
 softmax is three nests over the rows of a matrix: maxima, exponentials with their sums, quotients. In one loop a row
-stays in the nearest cache from its first reading to its last. What each row computes, and in which order, stays as it
-was; so the results do, too.
+stays in the nearest cache from its first read to its last. Each row is computed as before, in the same order, so
+results are unchanged.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from tracer.ir.loop import (
     index_constant,
 )  # fmt: skip
 from tracer.ir.loop.walk import statements_of
+from tracer.ir.target import CPU, Machine, Target
 from tracer.schedule.cpu.vectorise import runs_lanes_inside
 from tracer.schedule.terms.clone import copied
 from tracer.schedule.terms.cost_model import statements_written_out, trips, work
 
-_MOST_BYTES: Final = 1 << 18  # of a row, in all its arrays: a quarter of a second-level cache
 _LEAST_ROWS: Final = 64  # of nests that threads would share
 _MOST_STATEMENTS: Final = 1500  # functions written out
 _MOST_NESTS: Final = 16  # each is held against all before it
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Memory that a nest is given. Views of the arena that begin at one offset and hold one dtype are one place."""
+class Region:
+    """Memory that a nest is given. Views of the arena with equal offset and dtype are the same memory."""
 
     buffer: Buffer | tuple[int, str]
     start: Address
@@ -55,7 +55,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a nest does with a place. step: how far a row is from the next, None where rows may meet."""
+    """Use of memory by a nest. step: distance from one row to the next, None where rows may overlap."""
 
     view: View
     step: int | None
@@ -80,20 +80,20 @@ class Rows:
 
     nest: Nest
     invoke: Invoke
-    uses: Mapping[Place, Use]
+    uses: Mapping[Region, Use]
 
 
-def fuse_rows(module: Module, least_work: float) -> Module:
-    """The module with nests over the same rows fused where nothing but a row's own values passes between them.
+def fuse_rows(module: Module, target: Target = CPU) -> Module:
+    """Return the module with nests over the same rows fused where only a row's own values pass between them.
 
-    Nests that take longer than `least_work` are fused only where their rows are enough for threads to share.
+    Nests long enough for threads to share are fused only where their rows are enough for that.
     """
-    return _Fusion(module, least_work).run()
+    return _Fusion(module, target.machine).run()
 
 
 class _Fusion:
-    def __init__(self, module: Module, least_work: float) -> None:
-        self.module, self.least_work = module, least_work
+    def __init__(self, module: Module, machine: Machine) -> None:
+        self.module, self.machine = module, machine
         self.functions = {f.name: f for f in module.functions}
         self.nests: dict[str, Nest | None] = {}
         self.made: dict[object, Function] = {}
@@ -134,9 +134,9 @@ class _Fusion:
                 return s
 
     def _rows(self, s: Invoke) -> Rows | None:
-        """The call as one of a nest over rows; None for any other."""
+        """Return a call of a nest over rows, or None for other calls."""
         if s.function not in self.nests:
-            self.nests[s.function] = _nest(self.functions[s.function])
+            self.nests[s.function] = _nest(self.functions[s.function], self.machine)
         nest = self.nests[s.function]
         return None if nest is None else Rows(nest, s, _uses(nest, s))
 
@@ -148,12 +148,15 @@ class _Fusion:
         if any(_in_each_others_way(earlier, rows) for earlier in run):
             return False
         together = [*run, rows]
-        if sum(r.nest.size for r in together) > _MOST_STATEMENTS or _row_bytes(together) > _MOST_BYTES:
+        if (
+            sum(r.nest.size for r in together) > _MOST_STATEMENTS
+            or _row_bytes(together) > self.machine.second_cache // 4
+        ):
             return False
-        return count >= _LEAST_ROWS or sum(r.nest.work for r in together) < self.least_work
+        return count >= _LEAST_ROWS or sum(r.nest.work for r in together) < self.machine.shared_work
 
     def _fused(self, run: Sequence[Rows]) -> list[Statement]:
-        """The calls; in one loop those from the first to the last that loop within a row."""
+        """Return the calls, those from the first to the last with loops within a row fused in one loop."""
         whole = [n for n, rows in enumerate(run) if rows.nest.has_loops]
         if len(whole) < 2:
             return [rows.invoke for rows in run]
@@ -167,11 +170,11 @@ class _Fusion:
         shared: list[tuple[int, ...]] = []  # for each nest, which of the arguments its parameters are
         for rows in run:
             for argument in rows.invoke.arguments:
-                key = _place(argument) if isinstance(argument, View) else argument
+                key = _region(argument) if isinstance(argument, View) else argument
                 if key not in places:
                     places[key] = len(arguments)
                     arguments.append(argument)
-            shared.append(tuple(places[_place(a) if isinstance(a, View) else a] for a in rows.invoke.arguments))
+            shared.append(tuple(places[_region(a) if isinstance(a, View) else a] for a in rows.invoke.arguments))
         name = (tuple(rows.nest.function.name for rows in run), tuple(shared))
         if name not in self.made:
             self.made[name] = _fused_function(f"rows{len(self.made)}", [rows.nest for rows in run], shared)
@@ -179,7 +182,7 @@ class _Fusion:
 
 
 def _fused_function(name: str, nests: Sequence[Nest], shared: Sequence[tuple[int, ...]]) -> Function:
-    """One function for all nests, whose parameters are those of the new one that `shared` says."""
+    """Return one function for all nests. shared: the new parameter for each of theirs."""
     pairs = [(n, own) for nest, ns in zip(nests, shared, strict=True) for n, own in zip(ns, _given(nest), strict=True)]
     written = {n for n, own in pairs if isinstance(own, Buffer) and own.written}
     parameters: dict[int, Buffer | Register] = {}
@@ -204,7 +207,7 @@ def _given(nest: Nest) -> Sequence[Buffer | Register]:
 
 
 def loop_over_rows(function: Function) -> For | None:
-    """The loop that is all of a function, if it counts from 0 and carries nothing."""
+    """Return the loop that is all of a function, if it counts from 0 without carries, else None."""
     if len(function.body.statements) != 1 or not isinstance(function.body.statements[0], For):
         return None
     loop = function.body.statements[0]
@@ -212,8 +215,8 @@ def loop_over_rows(function: Function) -> For | None:
     return loop if counted and not loop.carries else None
 
 
-def _nest(function: Function) -> Nest | None:
-    """The function as a nest over rows; None for any other."""
+def _nest(function: Function, machine: Machine) -> Nest | None:
+    """Return the function as a nest over rows, or None for other functions."""
     loop = loop_over_rows(function)
     if loop is None or loop.kind is not LoopKind.PARALLEL:
         return None
@@ -221,23 +224,23 @@ def _nest(function: Function) -> Nest | None:
     has_loops = any(isinstance(s, For) for s in inner)
     if not all(isinstance(s, For | Compute | Load | Store | Prefix) for s in inner):
         return None
-    if has_loops and not runs_lanes_inside(loop):
+    if has_loops and not runs_lanes_inside(loop, machine):
         return None
-    return Nest(function, loop, has_loops, _steps(loop, inner), statements_written_out(inner), work([loop]))
+    return Nest(function, loop, has_loops, _steps(loop, inner), statements_written_out(inner), work([loop], machine))
 
 
 # -- memory --------------------------------------------------------------------------------------------------------
 
 
-def _place(view: View) -> Place:
+def _region(view: View) -> Region:
     buffer = view.buffer
     if buffer.space is Space.ARENA:
-        return Place((buffer.offset, buffer.dtype.str), view.start)
-    return Place(buffer, view.start)
+        return Region((buffer.offset, buffer.dtype.str), view.start)
+    return Region(buffer, view.start)
 
 
 def _steps(loop: For, inner: Sequence[Statement]) -> dict[Buffer, int | None]:
-    """How far one row is from the next in each buffer."""
+    """Return the distance from one row to the next in each buffer."""
     extents = {s.index: s for s in inner if isinstance(s, For)}
     found: dict[Buffer, set[int | None]] = {}
     for s in inner:
@@ -246,14 +249,14 @@ def _steps(loop: For, inner: Sequence[Statement]) -> dict[Buffer, int | None]:
     return {buffer: steps.pop() if len(steps) == 1 else None for buffer, steps in found.items()}
 
 
-def _uses(nest: Nest, s: Invoke) -> dict[Place, Use]:
-    """What the call does with its memory."""
-    uses: dict[Place, Use] = {}
+def _uses(nest: Nest, s: Invoke) -> dict[Region, Use]:
+    """Return the uses of memory by a call."""
+    uses: dict[Region, Use] = {}
     for parameter, argument in zip(nest.function.parameters, s.arguments, strict=True):
         if not isinstance(argument, View):
             continue
         assert isinstance(parameter, Buffer)
-        place, step, written = _place(argument), nest.steps.get(parameter), parameter.written
+        place, step, written = _region(argument), nest.steps.get(parameter), parameter.written
         if place in uses:
             step, written = step if uses[place].step == step else None, written or uses[place].written
         uses[place] = Use(argument, step, written)
@@ -261,7 +264,7 @@ def _uses(nest: Nest, s: Invoke) -> dict[Place, Use]:
 
 
 def row_step(address: Address, row: Register, extents: Mapping[Register, For]) -> int | None:
-    """How far one row is from the next, where an address stays within its row."""
+    """Return the distance from one row to the next where an address stays within its row, else None."""
     step, low, high = 0, address.constant, address.constant
     for register, coefficient in address.terms:
         if register is row:
@@ -295,6 +298,6 @@ def _in_each_others_way(earlier: Rows, later: Rows) -> bool:
 
 
 def _row_bytes(run: Sequence[Rows]) -> int:
-    """What a row has in memory, all arrays together."""
+    """Return the bytes of a row in all arrays."""
     found = {place: use for rows in run for place, use in rows.uses.items() if use.step}
     return sum((use.step or 0) * use.view.buffer.dtype.itemsize for use in found.values())

@@ -1,6 +1,6 @@
 """Loops that run one element at a time, for machines and measurements without vectors.
 
-Reductions keep their lanes, which belong to what their results mean (see `ir.loop`).
+Reductions keep their lanes, which belong to the meaning of their results (see `ir.loop`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from tracer.ir.loop.walk import with_statements
 
 
 def one_at_a_time(module: Module) -> Module:
-    """The module with every independent vector loop as a serial one."""
+    """Return the module with every independent vector loop as a serial one."""
     functions = tuple(replace(f, body=with_statements(f.body, _serial)) for f in module.functions)
     return replace(module, functions=functions)
 

@@ -1,7 +1,7 @@
-"""Arrays that a nest over rows writes and reads one row at a time, and nobody else reads: one row in a local buffer.
+"""Storage folding: an array that only one nest writes and reads, row by row, becomes one row in a local buffer.
 
-Nests that were fused hand each other whole arrays in the arena. Where every row is written before it is read, a row's
-memory is enough: it stays in the nearest cache, and the arena needs no room for the rest.
+Fused nests pass whole arrays to each other in the arena. Where every row is written before it is read, memory for a
+single row is enough. It stays in the nearest cache, and the arena shrinks.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _MOST_BYTES: Final = 1 << 16  # of a function's local rows: a part of its thread
 _ALIGNMENT: Final = 64
 
 
-def keep_rows_local(module: Module) -> Module:
-    """The module with such arrays in local buffers."""
+def fold_storage(module: Module) -> Module:
+    """Return the module with a single row, in a local buffer, of arrays that only one nest reads row by row."""
     functions = {f.name: f for f in module.functions}
     entry = functions[module.entry]
     statements = list(statements_of(entry.body))
@@ -63,7 +63,7 @@ def keep_rows_local(module: Module) -> Module:
 
 
 def _local_parameters(function: Function, calls: list[Invoke], users: Mapping[Buffer, int]) -> dict[int, int]:
-    """The parameters that may be local, with the elements of a row."""
+    """Return the parameters that may be local, with the elements of a row."""
     loop = loop_over_rows(function)
     found: dict[int, int] = {}
     if loop is None:
@@ -90,7 +90,7 @@ def _is_alone(view: object, users: Mapping[Buffer, int]) -> bool:
 
 
 def _row_written_first(buffer: Buffer, loop: For) -> int | None:
-    """How long a row is, where the first that a row does to the buffer is to write all of that row; else None."""
+    """Return the length of a row if each row writes all of it before any other access, else None."""
     extents = {s.index: s for s in statements_of(loop.body) if isinstance(s, For)}
     steps = {row_step(address, loop.index, extents) for address in _addresses(loop.body, buffer)}
     row = steps.pop() if len(steps) == 1 else None
@@ -122,7 +122,7 @@ def _addresses(block: Block, buffer: Buffer) -> Iterator[Address]:
 
 
 def _with_rows(function: Function, local: Mapping[int, int]) -> Function:
-    """The function with local rows in the place of some parameters."""
+    """Return the function with local rows in the place of some parameters."""
     loop = loop_over_rows(function)
     assert loop is not None
     names: dict[Buffer, Buffer] = {}
@@ -137,7 +137,7 @@ def _with_rows(function: Function, local: Mapping[int, int]) -> Function:
 
 
 def _moved(s: Statement, names: Mapping[Buffer, Buffer], row: Register) -> Sequence[Statement]:
-    """An access to a buffer named moved to the local one, counted from the start of the row."""
+    """Return an access to a buffer named moved to the local one, counted from the start of the row."""
     if not isinstance(s, Load | Store) or s.buffer not in names:
         return (s,)
     terms = tuple((r, c) for r, c in s.address.terms if r is not row)
@@ -145,7 +145,7 @@ def _moved(s: Statement, names: Mapping[Buffer, Buffer], row: Register) -> Seque
 
 
 def _without(s: Statement, local: Mapping[str, Mapping[int, int]]) -> Sequence[Statement]:
-    """A call that no longer hands on what became local."""
+    """Return a call without the arguments that became local."""
     if not isinstance(s, Invoke) or s.function not in local:
         return (s,)
     return (replace(s, arguments=tuple(a for n, a in enumerate(s.arguments) if n not in local[s.function])),)

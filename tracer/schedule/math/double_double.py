@@ -19,26 +19,26 @@ Pair = tuple[Value, Value]
 
 
 def two_sum(a: Value, b: Value) -> Pair:
-    """a + b exactly, as (rounded, lost)."""
+    """Return a + b exactly, as (rounded, lost)."""
     total = a + b
     shadow = total - a
     return total, (a - (total - shadow)) + (b - shadow)
 
 
 def fast_two_sum(a: Value, b: Value) -> Pair:
-    """a + b exactly where a is 0 or the exponent of a is not below that of b."""
+    """Return a + b exactly where a is 0 or the exponent of a is not below that of b."""
     total = a + b
     return total, b - (total - a)
 
 
 def two_product(a: Value, b: Value | float) -> Pair:
-    """a * b exactly, but for underflow."""
+    """Return a * b exactly, but for underflow."""
     product = a * b
     return product, fma(a, b, -product)
 
 
 def log_pair(x: Value) -> Pair:
-    """log x for positive finite x, its relative error some 2^-11 of the format's own.
+    """Return log x for positive finite x, its relative error some 2^-11 of the format's own.
 
     s = (m - 1) / (m + 1) for m in [sqrt(1/2), sqrt(2)), log m = 2 atanh s = 2s + 2/3 s^3 + s^5 P(s^2), the first two
     terms in two parts each.

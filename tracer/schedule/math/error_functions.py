@@ -19,7 +19,7 @@ SQRT_PI_HALF: Final = math.sqrt(math.pi) / 2
 
 
 def erf(x: Value) -> Value:
-    """The error function."""
+    """Return the error function."""
     f = x.format
     size = abs(x).at_most(f.of(4.0, 5.93))  # 1 from there on
     entry = piecewise.evenly(size, f.of(3.87, 2.6125))
@@ -28,7 +28,7 @@ def erf(x: Value) -> Value:
 
 
 def erfc(x: Value) -> Value:
-    """1 - erf(x), accurate relative to itself down to the least denormal.
+    """Return 1 - erf(x), accurate relative to itself down to the least denormal.
 
     e^(-a^2) g(a) for a = |x|, g tabulated, with a^2 and g in two parts each and the product rounded once; 2 less that
     where x is negative.
@@ -48,7 +48,7 @@ def erfc(x: Value) -> Value:
 
 
 def erf_inv(x: Value) -> Value:
-    """The inverse of erf; infinite at -1 and 1, NaN beyond.
+    """Return the inverse of erf; infinite at -1 and 1, NaN beyond.
 
     x (sqrt(pi) / 2 + w R(w)) with w = -log(1 - x^2) up to 6.25, in f32 up to 4 (after Giles 2011, in GPU Computing
     Gems, chapter 10); the rest stands in a branch.
@@ -74,7 +74,7 @@ SLOPE: Final = {  # sqrt(pi) / 2 in two parts, both positive, so that -0 stays
 
 
 def _erf_inv_near_one(x: Value) -> Value:
-    """t - 5/16 - g(1/t) with t = sqrt(-log(1 - |x|)) in two parts, for |x| > 3/5."""
+    """Return t - 5/16 - g(1/t) with t = sqrt(-log(1 - |x|)) in two parts, for |x| > 3/5."""
     f = x.format
     size = abs(x)
     square, square_lost = _minus_log(select(size < 1.0, 1.0 - size, 0.25))  # exact; beyond anything in range
@@ -90,7 +90,7 @@ def _erf_inv_near_one(x: Value) -> Value:
 
 
 def _minus_log(x: Value) -> tuple[Value, Value]:
-    """-log(x) in two parts, for normal x <= 1/2."""
+    """Return -log(x) in two parts, for normal x <= 1/2."""
     layout = x.format
     exponent, f = x.exponent, x.significand - 1.0
     total, lost = fast_two_sum(exponent * -LN2_HIGH[layout], -f)

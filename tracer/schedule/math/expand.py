@@ -54,12 +54,12 @@ class Format:
         return 1 << (8 * self.dtype.itemsize - 1)
 
     def bits(self, value: float) -> int:
-        """The encoding of a float, as an integer."""
+        """Return the encoding of a float, as an integer."""
         source, target = ("<f", "<I") if self.dtype == F32 else ("<d", "<Q")
         return int(struct.unpack(target, struct.pack(source, value))[0])
 
     def of(self, single: T, double: T) -> T:
-        """The first for f32, the second for f64."""
+        """Return the first for f32, the second for f64."""
         return single if self.dtype == F32 else double
 
 
@@ -74,10 +74,10 @@ class Code:
     def __init__(self) -> None:
         self.statements: list[Statement] = []
         self._recorded: dict[tuple[object, ...], Value] = {}
-        self._unnamed: dict[Register, tuple[object, ...]] = {}  # what `define` may still rename, with its key
+        self._unnamed: dict[Register, tuple[object, ...]] = {}  # statement that `define` may still rename, with its key
 
     def apply(self, op: ScalarOp, dtype: DType, *operands: Operand) -> Value:
-        """Records op(*operands) of that result dtype, or finds it again."""
+        """Record op(*operands) of that result dtype, or finds it again."""
         key = (op, dtype, *map(id, operands))
         found = self._recorded.get(key)
         if found is None:
@@ -90,7 +90,7 @@ class Code:
     def rarely(
         self, predicate: Value, usual: tuple[Value, ...], rare: Callable[[Code], tuple[Value, ...]]
     ) -> tuple[Value, ...]:
-        """Where `predicate` holds the values of `rare`, else the `usual` ones.
+        """Return the values of `rare` where `predicate` holds, else the `usual` ones.
 
         A branch, taken by a vector loop where any lane wants it. `rare` may read values recorded so far, through
         `Code.adopt`.
@@ -109,7 +109,7 @@ class Code:
         return tuple(Value(self, result) for result in results)
 
     def define(self, register: Register, value: Value) -> None:
-        """Makes `register` hold the value: by renaming, where the last statement computes it."""
+        """Make `register` hold the value: by renaming, where the last statement computes it."""
         last = self.statements[-1] if self.statements else None
         if isinstance(last, Compute) and last.result is value.operand and last.result in self._unnamed:
             self.statements[-1] = Compute(register, last.op, last.operands)
@@ -119,7 +119,7 @@ class Code:
             self.statements.append(Compute(register, ScalarOp.SELECT, copy))
 
     def adopt(self, value: Value) -> Value:
-        """A value of an enclosing block, to compute with in this one."""
+        """Return a value of an enclosing block, to compute with in this one."""
         return Value(self, value.operand)
 
 
@@ -141,7 +141,7 @@ class Value:
         return FORMATS[self.dtype]
 
     def like(self, number: Value | Number) -> Value:
-        """The number as a constant of this value's dtype."""
+        """Return the number as a constant of this value's dtype."""
         return number if isinstance(number, Value) else Value(self.code, constant(number, self.dtype))
 
     def _unary(self, op: ScalarOp) -> Value:
@@ -200,14 +200,14 @@ class Value:
         return self._binary(ScalarOp.SHL, count)
 
     def __rshift__(self, count: int) -> Value:
-        """The arithmetic shift of a signed integer."""
+        """Return the arithmetic shift of a signed integer."""
         return self._binary(ScalarOp.SHR_ARITHMETIC, count)
 
     def shift_left(self, count: Value) -> Value:
         return self._binary(ScalarOp.SHL, count)
 
     def logical_shift(self, count: Value | int) -> Value:
-        """The shift to the right of a signed integer, zeros coming in."""
+        """Return the shift to the right of a signed integer, zeros coming in."""
         return self._binary(ScalarOp.SHR_LOGICAL, count)
 
     def __lt__(self, other: Value | Number) -> Value:
@@ -252,7 +252,7 @@ class Value:
         return self._unary(ScalarOp.SIGNIFICAND)
 
     def scale(self, n: Value) -> Value:
-        """self * 2^n, rounded once."""
+        """Return self * 2^n, rounded once."""
         return self._binary(ScalarOp.SCALE, n)
 
     def sqrt(self) -> Value:
@@ -268,7 +268,7 @@ class Value:
         return self._binary(ScalarOp.COPYSIGN, sign)
 
     def at_most(self, bound: Value | Number) -> Value:
-        """min(self, bound), or NaN where self is NaN: one instruction where hardware's min returns its second."""
+        """Return min(self, bound), NaN where self is NaN: one instruction if hardware's min returns its second."""
         return select(self.like(bound) < self, bound, self)
 
     def at_least(self, bound: Value | Number) -> Value:
@@ -276,7 +276,7 @@ class Value:
 
 
 def constant(number: Number, dtype: DType) -> Constant:
-    """A typed constant; integers wrap into the dtype."""
+    """Return a typed constant; integers wrap into the dtype."""
     key = (struct.pack("<d", number) if isinstance(number, float) else number, dtype)
     found = _CONSTANTS.get(key)
     if found is None:
@@ -293,13 +293,13 @@ _CONSTANTS: dict[tuple[object, DType], Constant] = {}  # few: the coefficients t
 
 
 def fma(a: Value | Number, b: Value | Number, c: Value | Number) -> Value:
-    """a * b + c, rounded once."""
+    """Return a * b + c, rounded once."""
     model = next(v for v in (a, b, c) if isinstance(v, Value))
     return model.code.apply(ScalarOp.FMA, model.dtype, *(model.like(v).operand for v in (a, b, c)))
 
 
 def select(predicate: Value, a: Value | Number, b: Value | Number) -> Value:
-    """Where `predicate` a, else b; one of them is a value, whose dtype the other takes."""
+    """Return `a` where `predicate` holds, else `b`. One of them is a value, whose dtype the other takes."""
     model = a if isinstance(a, Value) else b
     if not isinstance(model, Value):
         raise TypeError("select between two numbers: give one of them a dtype with `like`")
@@ -309,14 +309,14 @@ def select(predicate: Value, a: Value | Number, b: Value | Number) -> Value:
 
 
 def lookup(index: Value, values: tuple[float, ...]) -> Value:
-    """The value, of sixteen, that the lowest four bits of the integer count; a float as wide as it is."""
+    """Return the entry of a table of sixteen at the lowest four bits of the integer, a float of its width."""
     dtype = F32 if index.dtype == I32 else F64
     entries = [constant(value, dtype) for value in values]
     return index.code.apply(ScalarOp.LOOKUP, dtype, index.operand, *entries)
 
 
 def polynomial(x: Value, coefficients: tuple[float, ...]) -> Value:
-    """The sum of coefficients[k] * x^k.
+    """Return the sum of coefficients[k] * x^k.
 
     Horner's rule; from 8 coefficients on even and odd powers run side by side, which halves the latency
     for one more multiplication, and from 16 on each of them does.
@@ -328,7 +328,7 @@ def polynomial(x: Value, coefficients: tuple[float, ...]) -> Value:
 
 
 def horner(x: Value, coefficients: tuple[float, ...]) -> Value:
-    """The sum of coefficients[k] * x^k by Horner's rule, one FMA a coefficient."""
+    """Return the sum of coefficients[k] * x^k by Horner's rule, one FMA a coefficient."""
     result: Value | float = coefficients[-1]
     for coefficient in reversed(coefficients[:-1]):
         result = fma(result, x, coefficient)

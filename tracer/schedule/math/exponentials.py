@@ -18,19 +18,19 @@ LN2 = math.log(2)
 
 
 def clamped(x: Value, unit: float) -> Value:
-    """x within the range where 2^(x / unit) changes; NaN stays."""
+    """Return x within the range where 2^(x / unit) changes; NaN stays."""
     f = x.format
     return x.at_most((f.bias + 1.5) * unit).at_least(-(f.bias + f.fraction + 1.5) * unit)
 
 
 def rounded(x: Value, unit: float) -> Value:
-    """round(x / unit), for x as `clamped` leaves it."""
+    """Return round(x / unit), for x as `clamped` leaves it."""
     magic = x.format.magic
     return (x + magic if unit == 1 else fma(x, 1 / unit, magic)) - magic
 
 
 def reduced_normal(x: Value, unit: float, down: int = 1) -> tuple[Value, Value]:
-    """n = round(x / unit) and 2^(n - down), which must be a normal number: it is written into exponent bits."""
+    """Return n = round(x / unit) and 2^(n - down), which must be a normal number: it is written into exponent bits."""
     f = x.format
     magic = x.like(f.magic + f.bias - down)
     shifted = x + magic if unit == 1 else fma(x, 1 / unit, magic)
@@ -38,32 +38,32 @@ def reduced_normal(x: Value, unit: float, down: int = 1) -> tuple[Value, Value]:
 
 
 def without_ln2(x: Value, n: Value) -> Value:
-    """x - n ln 2."""
+    """Return x - n ln 2."""
     f = x.format
     return fma(n, -LN2_LOW[f], fma(n, -LN2_HIGH[f], x))
 
 
 def exp(x: Value) -> Value:
-    """e^x."""
+    """Return e^x."""
     x = clamped(x, LN2)
     n = rounded(x, LN2)
     return exp_of_reduced(without_ln2(x, n)).scale(n)
 
 
 def exp_of_reduced(r: Value) -> Value:
-    """e^r for |r| <= ln(2)/2."""
+    """Return e^r for |r| <= ln(2)/2."""
     if r.format is SINGLE:  # one operation less than 1 + q
         return horner(r, (1.0, 1.0, *c.EXP_F32))
     return 1.0 + fma(r * r, polynomial(r, c.EXP_F64), r)
 
 
 def exp_tail(f: Format) -> tuple[float, ...]:
-    """Coefficients of (e^r - 1 - r) / r^2 for |r| <= ln(2)/2."""
+    """Return coefficients of (e^r - 1 - r) / r^2 for |r| <= ln(2)/2."""
     return f.of(c.EXP_F32, c.EXP_F64)
 
 
 def exp2(x: Value) -> Value:
-    """2^x; exact at integers."""
+    """Return 2^x; exact at integers."""
     f = x.format
     x = clamped(x, 1.0)
     n = rounded(x, 1.0)
@@ -77,7 +77,7 @@ def exp2(x: Value) -> Value:
 
 
 def expm1_reduced(x: Value, n: Value) -> Value:
-    """q, accurate relative to itself, with e^x = (1 + q) 2^n."""
+    """Return q, accurate relative to itself, with e^x = (1 + q) 2^n."""
     f = x.format
     near = fma(n, -LN2_HIGH[f], x)
     r = fma(n, -LN2_LOW[f], near)
@@ -86,7 +86,7 @@ def expm1_reduced(x: Value, n: Value) -> Value:
 
 
 def expm1(x: Value) -> Value:
-    """e^x - 1 = 2 (q 2^(n-1) + (2^(n-1) - 1/2))."""
+    """Return e^x - 1 = 2 (q 2^(n-1) + (2^(n-1) - 1/2))."""
     f = x.format
     inside = x.at_most((f.bias + 1.5) * LN2).at_least(-(f.fraction + 3) * LN2)
     n, scale = reduced_normal(inside, LN2)
@@ -95,7 +95,7 @@ def expm1(x: Value) -> Value:
 
 
 def logistic(x: Value) -> Value:
-    """1 / (1 + e^-x), as e / (1 + e) with e = e^x where x is negative, so that nothing overflows.
+    """Return 1 / (1 + e^-x), as e / (1 + e) with e = e^x where x is negative, so that nothing overflows.
 
     e / (1 + e) lies just below a power of two where e lies just above: what e and 1 + e lose in rounding would
     count twice there, so it is added back.
@@ -111,7 +111,7 @@ def logistic(x: Value) -> Value:
 
 
 def exp_of_negative(x: Value) -> tuple[Value, Value]:
-    """e^x for x <= 0 and what its rounding lost."""
+    """Return e^x for x <= 0 and what its rounding lost."""
     f = x.format
     x = x.at_least(-(f.bias + f.fraction + 1.5) * LN2)
     n = rounded(x, LN2)

@@ -14,7 +14,7 @@ from tracer.schedule.math.logarithms import log
 
 
 def in_double(function: Callable[[Value], Value]) -> Callable[[Value], Value]:
-    """The function evaluated in f64 for either format: these are too rare to have polynomials for f32."""
+    """Return the function evaluated in f64 for either format: these are too rare to have polynomials for f32."""
 
     @wraps(function)
     def evaluated(x: Value) -> Value:
@@ -25,7 +25,7 @@ def in_double(function: Callable[[Value], Value]) -> Callable[[Value], Value]:
 
 @in_double
 def lgamma(x: Value) -> Value:
-    """log|gamma(x)|; infinite at 0, -1, -2, ... and at infinities.
+    """Return log|gamma(x)|; infinite at 0, -1, -2, ... and at infinities.
 
     Between 1/2 and 3 (x - 1)(x - 2)(7/16 + R(x)), the same at x + 1 less log|x| where |x| < 1/2, Stirling's series
     with the logarithm in two parts from 3 on, and for x <= -1/2 the reflection log(pi / |x sin(pi x)|) - lgamma(-x),
@@ -61,7 +61,7 @@ def lgamma(x: Value) -> Value:
 
 @in_double
 def digamma(x: Value) -> Value:
-    """The logarithmic derivative of gamma; NaN at 0, negative integers and -inf.
+    """Return the logarithmic derivative of gamma; NaN at 0, negative integers and -inf.
 
     Between 1/2 and 2 (x - root)(17/16 + R(x)), from 2 on log(x) - 1/(2x) - S(1/x) with the logarithm in two parts,
     between 0 and 1/2 from x + 1, and for x < 0 the reflection digamma(1 - x) - pi cot(pi x), whose terms cancel near
@@ -94,7 +94,7 @@ def _rational(x: Value, above: tuple[float, ...], below: tuple[float, ...]) -> V
 
 
 def _sin_and_cos_of_pi(x: Value) -> tuple[Value, Value, Value]:
-    """(sin(pi f), cos(pi f), f) for f = x - round(x); that is sin(pi x) and cos(pi x) up to a common sign."""
+    """Return (sin(pi f), cos(pi f), f) for f = x - round(x); that is sin(pi x) and cos(pi x) up to a common sign."""
     f = x - x.round_even()
     z = f * f
     sine = fma(f, math.pi, (f * z) * polynomial(z, c.SIN_PI_F64))

@@ -13,7 +13,7 @@ from tracer.schedule.math.logarithms import LN2_HIGH, LN2_LOW, log1p_parts, log_
 
 
 def tanh(x: Value) -> Value:
-    """The hyperbolic tangent, in f32 by pieces.
+    """Return the hyperbolic tangent, in f32 by pieces.
 
     |x| = n ln(2)/2 + r and t = tanh r give ((s - 1) + (s + 1) t) / ((s + 1) + (s - 1) t) with s = 2^n; a step of
     Newton's on q, from (s - 1) - (s + 1) q and (s + 1) - (s - 1) q, takes in what both lost.
@@ -34,7 +34,7 @@ def tanh(x: Value) -> Value:
 
 
 def _even_and_odd(size: Value) -> tuple[Value, Value, Value, Value]:
-    """(C, S, a, b) with size = n ln 2 + r: cosh r = 1 + C, sinh r = S, 2^n = 4 a, 2^-n = 4 b."""
+    """Return (C, S, a, b) with size = n ln 2 + r: cosh r = 1 + C, sinh r = S, 2^n = 4 a, 2^-n = 4 b."""
     f = size.format
     size = size.at_most((f.bias + 2.4) * LN2)
     n, scale = reduced_normal(size, LN2, down=2)
@@ -48,7 +48,7 @@ def _even_and_odd(size: Value) -> tuple[Value, Value, Value, Value]:
 
 
 def sinh(x: Value) -> Value:
-    """The hyperbolic sine, (2^n - 2^-n) cosh(r) / 2 + (2^n + 2^-n) sinh(r) / 2."""
+    """Return the hyperbolic sine, (2^n - 2^-n) cosh(r) / 2 + (2^n + 2^-n) sinh(r) / 2."""
     size = abs(x)
     even, odd, a, b = _even_and_odd(size)
     difference = a - b
@@ -57,26 +57,26 @@ def sinh(x: Value) -> Value:
 
 
 def cosh(x: Value) -> Value:
-    """The hyperbolic cosine, (2^n e^r + 2^-n e^-r) / 2."""
+    """Return the hyperbolic cosine, (2^n e^r + 2^-n e^-r) / 2."""
     even, odd, a, b = _even_and_odd(abs(x))
     return (fma(a, even + odd, fma(b, even - odd, b)) + a) * 2.0
 
 
 def asinh(x: Value) -> Value:
-    """The inverse hyperbolic sine, log(1 + |x| + x^2 / (1 + sqrt(1 + x^2)))."""
+    """Return the inverse hyperbolic sine, log(1 + |x| + x^2 / (1 + sqrt(1 + x^2)))."""
     size = abs(x)
     square = x * x
     return _log_of_one_plus_sum(size, size, square / (1.0 + (1.0 + square).sqrt())).copysign(x)
 
 
 def acosh(x: Value) -> Value:
-    """The inverse hyperbolic cosine, log(1 + sqrt(2 t + t^2) + t) with t = x - 1; NaN below 1."""
+    """Return the inverse hyperbolic cosine, log(1 + sqrt(2 t + t^2) + t) with t = x - 1; NaN below 1."""
     t = x - 1.0
     return select(x < 1.0, math.nan, _log_of_one_plus_sum(x, fma(t, t, t + t).sqrt(), t))
 
 
 def _log_of_one_plus_sum(x: Value, a: Value, b: Value) -> Value:
-    """log(1 + a + b), or log(2 x) where x is so large that a + b = 2 x but for overflow.
+    """Return log(1 + a + b), or log(2 x) where x is so large that a + b = 2 x but for overflow.
 
     x itself where it is not finite, and where it is so small that a + b = x and the result is too.
     """
@@ -89,7 +89,7 @@ def _log_of_one_plus_sum(x: Value, a: Value, b: Value) -> Value:
 
 
 def atanh(x: Value) -> Value:
-    """The inverse hyperbolic tangent; infinite at -1 and 1, NaN beyond.
+    """Return the inverse hyperbolic tangent; infinite at -1 and 1, NaN beyond.
 
     (1 + a) / (1 - a) = 2^e m, s = (m - 1) / (m + 1), atanh a = e ln(2)/2 + atanh s; e is chosen by the difference of
     the encodings of 1 + a and 1 - a, a logarithm to within 0.09, so that -0.1 <= s <= 0.302: not about 0, or e ln(2)/2

@@ -16,19 +16,19 @@ QUARTER_PI: Final = {
 
 
 def _plus_quarters(quarters: Value, angle: Value, cubic: Value) -> Value:
-    """quarters * pi/4 + angle + cubic."""
+    """Return quarters * pi/4 + angle + cubic."""
     high, low = QUARTER_PI[angle.format]
     return fma(quarters, high, fma(quarters, low, cubic) + angle)
 
 
 def _atan_cubic(t: Value) -> Value:
-    """atan(t) - t for |t| <= 1/2."""
+    """Return atan(t) - t for |t| <= 1/2."""
     z = t * t
     return (t * z) * polynomial(z, t.format.of(c.ATAN_F32, c.ATAN_F64))
 
 
 def atan(x: Value) -> Value:
-    """The arc tangent: of x, of (x-1)/(x+1) beyond 1/2 with pi/4 added, of -1/x beyond 3 with pi/2."""
+    """Return the arc tangent: of x, of (x-1)/(x+1) beyond 1/2 with pi/4 added, of -1/x beyond 3 with pi/2."""
     size = abs(x)
     middle, large = size > 0.5, size > 3.0
     above = select(large, size.like(-1.0), select(middle, size - 1.0, size))
@@ -39,7 +39,7 @@ def atan(x: Value) -> Value:
 
 
 def atan2(y: Value, x: Value) -> Value:
-    """The angle of (x, y), with C99 F.9.1.4's values at zeros and infinities."""
+    """Return the angle of (x, y), with C99 F.9.1.4's values at zeros and infinities."""
     f = x.format
     swap = abs(y) > abs(x)
     a, b = select(swap, abs(x), abs(y)), select(swap, abs(y), abs(x))  # b is the larger, or NaN beside it
@@ -58,10 +58,10 @@ def atan2(y: Value, x: Value) -> Value:
 
 
 def _asin_parts(x: Value) -> tuple[Value, Value, Value, Value]:
-    """(large, s, cubic, tail): asin|x| = s + cubic * tail where |x| <= 1/2, else pi/2 - 2 times that.
+    """Return (large, s, cubic, tail): asin|x| = s + cubic * tail where |x| <= 1/2, else pi/2 - 2 times that.
 
-    s = sqrt((1 - |x|) / 2) where x is large. What the root lost in rounding counts for half an ulp of the results at
-    most, which have a factor of 2, and those of asin pi/2 added.
+    s = sqrt((1 - |x|) / 2) where x is large. The rounding error of the root is at most half an ulp of the results,
+    which have a factor of 2 and, for asin, pi/2 added.
     """
     f = x.format
     size = abs(x)
@@ -72,7 +72,7 @@ def _asin_parts(x: Value) -> tuple[Value, Value, Value, Value]:
 
 
 def asin(x: Value) -> Value:
-    """The arc sine; NaN outside [-1, 1]."""
+    """Return the arc sine; NaN outside [-1, 1]."""
     high, low = QUARTER_PI[x.format]
     large, s, cubic, tail = _asin_parts(x)
     angle = s + fma(cubic, tail, select(large, x.like(-low), 0.0))  # so that pi/2 is added last, where |x| is large
@@ -80,7 +80,7 @@ def asin(x: Value) -> Value:
 
 
 def acos(x: Value) -> Value:
-    """The arc cosine; NaN outside [-1, 1]."""
+    """Return the arc cosine; NaN outside [-1, 1]."""
     high, low = QUARTER_PI[x.format]
     large, s, cubic, tail = _asin_parts(x)
     s, rest = s.copysign(x), (cubic * tail).copysign(x)

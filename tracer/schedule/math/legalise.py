@@ -70,7 +70,7 @@ _MATH: Final = frozenset(MATH_FUNCTIONS)
 
 
 def expand_math(module: Module) -> Module:
-    """Replaces every math function by base operations; the same module where there is none.
+    """Replace every math function by base operations. Return the same module where there is none.
 
     f16 and bf16 are converted to f32, evaluated there and rounded.
     """
@@ -84,7 +84,7 @@ def expand_math(module: Module) -> Module:
 
 
 def _expand_block(block: Block) -> Block:
-    """The block with its math expanded. Blocks nest as loops do, so only their depth is recursed over."""
+    """Return the block with its math expanded. Blocks nest as loops do, so only their depth is recursed over."""
     code = Code()
     changed = False
     for statement in block.statements:
@@ -120,7 +120,7 @@ def _expand_nested(statement: Statement) -> Statement:
 
 
 def _expand_compute(code: Code, statement: Compute) -> None:
-    """Records the expansion of one math function, its last statement giving the result register."""
+    """Record the expansion of one math function, its last statement giving the result register."""
     target = statement.result.dtype
     working = target if target in FORMATS else F32
     operands = [Value(code, operand).convert(working) for operand in statement.operands]

@@ -19,7 +19,7 @@ LOG2_E_LOW = {SINGLE: 1.925963033500011e-08, DOUBLE: 2.0355273740931033e-17}
 
 
 def log_of_one_plus(e: Value, f: Value, f_lost: Value | None = None) -> Value:
-    """e ln 2 + log(1 + f + f_lost)."""
+    """Return e ln 2 + log(1 + f + f_lost)."""
     layout = f.format
     q = polynomial(f, layout.of(c.LOG_F32, c.LOG_F64))
     tail = fma(e, LN2_LOW[layout], (f * f) * q)
@@ -29,12 +29,12 @@ def log_of_one_plus(e: Value, f: Value, f_lost: Value | None = None) -> Value:
 
 
 def log(x: Value) -> Value:
-    """The natural logarithm."""
+    """Return the natural logarithm."""
     return log_of_one_plus(x.exponent, x.significand - 1.0)
 
 
 def log2(x: Value) -> Value:
-    """The logarithm to base 2, (e + f) + (log2(m) - f); exact at powers of two."""
+    """Return the logarithm to base 2, (e + f) + (log2(m) - f); exact at powers of two."""
     layout = x.format
     f = x.significand - 1.0
     q = polynomial(f, layout.of(c.LOG2_F32, c.LOG2_F64))
@@ -43,7 +43,7 @@ def log2(x: Value) -> Value:
 
 
 def log1p_parts(x: Value, x_lost: Value | None = None) -> tuple[Value, Value, Value]:
-    """(e, f, f_lost) with 1 + x + x_lost = 2^e (1 + f + f_lost) for finite x > -1; f is x itself where e = 0."""
+    """Return (e, f, f_lost) with 1 + x + x_lost = 2^e (1 + f + f_lost) for finite x > -1; f is x itself where e = 0."""
     layout = x.format
     u = 1.0 + x
     e = u.exponent
@@ -58,7 +58,7 @@ def log1p_parts(x: Value, x_lost: Value | None = None) -> tuple[Value, Value, Va
 
 
 def log1p(x: Value) -> Value:
-    """log(1 + x), accurate relative to itself for small x."""
+    """Return log(1 + x), accurate relative to itself for small x."""
     result = log_of_one_plus(*log1p_parts(x))
     itself = (abs(x) < 2.0 ** -(x.format.fraction + 2)) | x.equals(math.inf)
     return select(itself, x, result)  # keeps -0 and denormals

@@ -12,17 +12,17 @@ Rows = tuple[tuple[float, ...], ...]
 
 
 def evenly(size: Value, scale: float) -> Value:
-    """The entry for intervals about multiples of 1 / scale, of a number from 0 to less than 15.5 of them."""
+    """Return the entry for intervals about multiples of 1 / scale, of a number from 0 to less than 15.5 of them."""
     return fma(size, scale, size.format.magic).bits
 
 
 def growing(size: Value, scale: float) -> Value:
-    """The entry for four intervals in each octave of 1 + scale * size, which is from 1 to less than 16."""
+    """Return the entry for four intervals in each octave of 1 + scale * size, which is from 1 to less than 16."""
     return fma(size, scale, 1.0).bits >> (size.format.fraction - 2)
 
 
 def parts(size: Value, entry: Value, rows: Rows) -> tuple[Value, Value, Value]:
-    """(d, slope, value): the function is value + d * slope."""
+    """Return (d, slope, value): the function is value + d * slope."""
     centres, values, *others = rows
     d = size - lookup(entry, centres)
     slope = lookup(entry, others[-1])
@@ -32,6 +32,6 @@ def parts(size: Value, entry: Value, rows: Rows) -> tuple[Value, Value, Value]:
 
 
 def piecewise(size: Value, entry: Value, rows: Rows, apart: float = 0.0) -> Value:
-    """The function itself. apart: what is to be added to the slope, too small to be a part of it."""
+    """Return the function itself. apart: what is to be added to the slope, too small to be a part of it."""
     d, slope, value = parts(size, entry, rows)
     return fma(d, slope, fma(d, apart, value) if apart else value)

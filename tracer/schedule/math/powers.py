@@ -11,7 +11,7 @@ from tracer.schedule.math.exponentials import LN2, clamped, exp_tail, rounded, w
 
 
 def exp_pair(high: Value, low: Value) -> Value:
-    """e^(high + low), low being small beside 1 wherever high is in range."""
+    """Return e^(high + low), low being small beside 1 wherever high is in range."""
     f = high.format
     limit = (f.bias + f.fraction + 2) * LN2
     low = select(abs(high) < limit, low, 0.0)
@@ -23,7 +23,7 @@ def exp_pair(high: Value, low: Value) -> Value:
 
 
 def pow_(x: Value, y: Value) -> Value:
-    """x^y = e^(y log |x|), with the special values of C99 F.9.4.4: 1 wherever y = 0 or x = 1, NaN or not.
+    """Return x^y = e^(y log |x|), with the special values of C99 F.9.4.4: 1 wherever y = 0 or x = 1, NaN or not.
 
     All but a finite power of a positive finite number stands in a branch.
     """
@@ -39,7 +39,7 @@ def pow_(x: Value, y: Value) -> Value:
 
 
 def _special_power(x: Value, y: Value, magnitude: Value) -> Value:
-    """x^y wherever it is not the magnitude alone."""
+    """Return x^y wherever it is not the magnitude alone."""
     size = abs(x)
     zero, infinite = size.equals(0.0), size.equals(math.inf)
     magnitude = select(size.equals(1.0), 1.0, magnitude)
@@ -55,12 +55,12 @@ def _special_power(x: Value, y: Value, magnitude: Value) -> Value:
 
 
 def rsqrt(x: Value) -> Value:
-    """1 / sqrt(x)."""
+    """Return 1 / sqrt(x)."""
     return 1.0 / x.sqrt()
 
 
 def cbrt(x: Value) -> Value:
-    """The cube root, y = |x|^(-1/3) first.
+    """Return the cube root, y = |x|^(-1/3) first.
 
     The encoding of a float is nearly linear in its logarithm, so minus a third of it starts y, to 10 % of y^3; the
     series of (1 - h)^(-1/3) in h = 1 - |x| y^3 continues; |x| y^2 takes one step of Newton's with its residual in two
@@ -90,7 +90,7 @@ CBRT_START = 0.068  # makes the error of the start symmetric: |h| < 0.1025
 
 
 def hypot(x: Value, y: Value) -> Value:
-    """sqrt(x^2 + y^2) without overflow; infinite where either is, even beside NaN."""
+    """Return sqrt(x^2 + y^2) without overflow; infinite where either is, even beside NaN."""
     f = x.format
     swap = abs(y) > abs(x)
     a, b = select(swap, abs(y), abs(x)), select(swap, abs(x), abs(y))

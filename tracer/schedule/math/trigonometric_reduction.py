@@ -29,7 +29,7 @@ class Unit:
 
 
 def reduced(x: Value, unit: Unit) -> tuple[Value, Value, Value]:
-    """(r, rest, bits): x = (k + offset) unit + r + rest, |r| <= unit/2, k in the low bits of the integer `bits`.
+    """Return (r, rest, bits): x = (k + offset) unit + r + rest, |r| <= unit/2, k in the low bits of the integer `bits`.
 
     offset is -1/2 where the unit is shifted (then the sign of x is not kept), else 0. Of k only the lowest bit
     is right for large x. NaN for infinities. `rest` is 0 for unit pi, where nothing needs it.
@@ -56,7 +56,7 @@ def reduced(x: Value, unit: Unit) -> tuple[Value, Value, Value]:
 
 
 def _reduced_single(x: Value, unit: Unit) -> tuple[Value, Value, Value]:
-    """In f64: of 1/pi only the bits whose product with x is not a multiple of two, 106 of them."""
+    """Reduce in f64 by 1/pi: only the bits whose product with x is not a multiple of two, 106 of them."""
     size = abs(x)
     wide = x.convert(F64)
     (_, high, low), *windows = (
@@ -79,7 +79,7 @@ def _reduced_single(x: Value, unit: Unit) -> tuple[Value, Value, Value]:
 
 
 def _reduced_double(x: Value, unit: Unit) -> tuple[Value, Value, Value]:
-    """As a fixed-point product whose top bit counts units and whose other bits are the fraction."""
+    """Reduce by a fixed-point product whose top bit counts units and whose other bits are the fraction."""
     encoding = x.bits
     words = _window(encoding, unit)
     integer = (encoding & DOUBLE.fraction_mask) | (1 << 52)
@@ -109,7 +109,7 @@ def _reduced_double(x: Value, unit: Unit) -> tuple[Value, Value, Value]:
 
 
 def _window(encoding: Value, unit: Unit) -> list[Value]:
-    """Three 64-bit words of 1/pi, the top bit of the first having weight 1 in units of x's last place."""
+    """Return three 64-bit words of 1/pi, the top bit of the first having weight 1 in units of x's last place."""
     origin = DOUBLE.bias + DOUBLE.fraction - p.INVERSE_LEAD - (unit.halves - 1)
     position = (encoding.logical_shift(52) & 0x7FF) - origin
     words = [position.like(word) for word in p.INVERSE_WORDS]
@@ -127,7 +127,7 @@ def _window(encoding: Value, unit: Unit) -> list[Value]:
 
 
 def _high_product(a: Value, b: Value) -> tuple[Value, Value]:
-    """(high, low) words of the product of two unsigned 64-bit integers, by 32-bit halves."""
+    """Return (high, low) words of the product of two unsigned 64-bit integers, by 32-bit halves."""
     mask = 0xFFFFFFFF
     a_low, a_high, b_low, b_high = a & mask, a.logical_shift(32), b & mask, b.logical_shift(32)
     low = a_low * b_low

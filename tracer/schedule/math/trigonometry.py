@@ -9,7 +9,7 @@ from tracer.schedule.math.trigonometric_reduction import Unit, reduced
 
 
 def _sin_of_reduced(r: Value, bits: Value) -> Value:
-    """(-1)^bits sin(r) for |r| <= pi/2, never beyond 1."""
+    """Return (-1)^bits sin(r) for |r| <= pi/2, never beyond 1."""
     f = r.format
     r = (r.bits ^ (bits << (8 * f.dtype.itemsize - 1))).as_float
     z = r * r
@@ -19,19 +19,19 @@ def _sin_of_reduced(r: Value, bits: Value) -> Value:
 
 
 def sin(x: Value) -> Value:
-    """The sine: x = k pi + r, sin x = (-1)^k sin r."""
+    """Return the sine: x = k pi + r, sin x = (-1)^k sin r."""
     r, _, bits = reduced(x, Unit())
     return select(x.equals(0.0), x, _sin_of_reduced(r, bits))  # keeps -0
 
 
 def cos(x: Value) -> Value:
-    """The cosine: x = (k - 1/2) pi + r, cos x = (-1)^k sin r."""
+    """Return the cosine: x = (k - 1/2) pi + r, cos x = (-1)^k sin r."""
     r, _, bits = reduced(x, Unit(shifted=True))
     return _sin_of_reduced(r, bits)
 
 
 def tan(x: Value) -> Value:
-    """The tangent: x = k pi/2 + r; tan r, or -1 over it where k is odd."""
+    """Return the tangent: x = k pi/2 + r; tan r, or -1 over it where k is odd."""
     f = x.format
     r, rest, bits = reduced(x, Unit(halves=2))
     z = r * r

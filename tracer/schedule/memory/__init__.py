@@ -1,1 +1,1 @@
-"""Buffers' lifetimes and their places in the arena."""
+"""Liveness of buffers and their offsets in the arena."""

@@ -18,7 +18,7 @@ class Arena:
         self._count = 0
 
     def allocate(self, type: Type) -> Memory:
-        """Room for a value, which nothing else has."""
+        """Return new memory for a value."""
         dtype, _ = components(type)
         self._count += 1
         count = scalar_count(type)
@@ -28,5 +28,5 @@ class Arena:
 
 
 def aligned(size: int) -> int:
-    """The room that so many bytes take."""
+    """Return a size rounded up to the alignment."""
     return max(ALIGNMENT, -(-size // ALIGNMENT) * ALIGNMENT)

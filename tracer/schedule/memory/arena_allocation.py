@@ -1,10 +1,10 @@
-"""Where temporaries lie in the arena: planned once all nests are what they will be.
+"""Arena allocation: offsets of temporaries, by liveness, once all nests are final.
 
-While nests are written and fused every array has room of its own, so that none is kept from another's neighbourhood by
-memory that they would share. Here each array is given room from its first use to its last; in a loop's body, for the
-round, if nobody names it outside. Where a nest over rows is the last to read one array and the first to write another
-of the same size, and is done with a row of the one before it writes that of the other, they have the same room; that is
-a result's where the other is one.
+While nests are written and fused, every array has memory of its own, so that no sharing prevents a fusion. Here each
+array is allocated from its first use to its last; in a loop's body, for one iteration, unless it is used outside.
+
+Two arrays of one size share memory where a nest over rows is the last reader of one and the first writer of the other,
+and has read a row of the first before it writes that row of the second. A result may take such memory too.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ Span = tuple[int, int]  # the times of an array's first statement and of the end
 Path = tuple[tuple[int, int, int], ...]  # from the outermost block inwards: its number, a statement's begin and end
 
 
-def planned(module: Module) -> Module:
-    """The module with its arrays in an arena as small as a best fit finds."""
+def allocate_arena(module: Module) -> Module:
+    """Return the module with its arrays in an arena as small as a best fit finds."""
     entry = _entry(module)
     free: list[tuple[int, int]] = []  # bytes, offset
     living: list[tuple[int, int, int]] = []  # end, offset, bytes
@@ -63,7 +63,7 @@ def _entry(module: Module) -> Function:
 
 
 def _take(free: list[tuple[int, int]], wanted: int, size: int) -> int:
-    """The offset of the smallest hole that fits, else at the end, in what is free there."""
+    """Return the offset of the smallest free hole that fits, else of the end."""
     for number, (length, offset) in enumerate(free):
         if length >= wanted:
             free.pop(number)
@@ -78,15 +78,17 @@ def _take(free: list[tuple[int, int]], wanted: int, size: int) -> int:
 
 
 def _give_back(free: list[tuple[int, int]], offset: int, length: int) -> None:
-    """Free room, joined with what is free on either side."""
+    """Free memory and coalesce it with its free neighbours."""
     for hole in [h for h in free if h[1] + h[0] == offset or h[1] == offset + length]:
         free.remove(hole)
         offset, length = min(offset, hole[1]), length + hole[0]
     insort(free, (length, offset))
 
 
-def written_over(module: Module) -> Module:
-    """The module with arrays in the place of others of their size that die as they come: see the module's docstring."""
+def reuse_buffers(module: Module) -> Module:
+    """Return the module with arrays in the memory of others of their size that die row by row: see the module
+    docstring.
+    """
     entry = _entry(module)
     functions = {f.name: f for f in module.functions}
     spans = _spans(entry.body, (Space.ARENA, Space.OUTPUT))
@@ -119,7 +121,7 @@ def written_over(module: Module) -> Module:
 
 
 def _heir(call: Invoke, function: Function, spans: Mapping[Buffer, Span]) -> tuple[int, int] | None:
-    """Which argument of a call, by its number, can be written over which other one."""
+    """Return the argument of a call that can be written over another, and that other, by their indices."""
     buffers = [a.buffer if isinstance(a, View) and a.start == Address() else None for a in call.arguments]
     uses = Counter(buffers)
     once = [
@@ -141,7 +143,7 @@ def _heir(call: Invoke, function: Function, spans: Mapping[Buffer, Span]) -> tup
 
 
 def _in_place(function: Function, name: str, new: int, old: int) -> Function:
-    """The function with one of its parameters in the place of two."""
+    """Return the function with one parameter in place of two."""
     written, read = function.parameters[new], function.parameters[old]
     assert isinstance(written, Buffer)
     assert isinstance(read, Buffer)
@@ -155,14 +157,13 @@ def _bytes(buffer: Buffer) -> int:
 
 
 def _row_after_row(function: Function, read: Buffer, written: Buffer) -> bool:
-    """Whether each row of a nest, or each element, is done with its part of one array before it touches the same bytes
-    of the other."""
+    """Whether each row of a nest, or each element, has read its part of one array before it writes these bytes."""
     loop = loop_over_rows(function)
     return loop is not None and read.size == written.size and _in_turn(loop, read, written, read.size, ())
 
 
 def _in_turn(loop: For, read: Buffer, written: Buffer, size: int, around: tuple[Register, ...]) -> bool:
-    """The same of a loop over `size` elements, within others by their indices."""
+    """Whether a loop over `size` elements reads each before it writes it. around: indices of outer loops."""
     extents = {s.index: s for s in statements_of(loop.body) if isinstance(s, For)}
     uses: dict[Buffer, list[int]] = {read: [], written: []}
     steps: set[int | None] = set()
@@ -186,7 +187,7 @@ def _in_turn(loop: For, read: Buffer, written: Buffer, size: int, around: tuple[
 
 
 def _spans(body: Block, spaces: Collection[Space] = (Space.ARENA,)) -> dict[Buffer, Span]:
-    """When each array of the arena, or of other spaces, is in use."""
+    """Return the span in which each array of the arena, or of other spaces, is live."""
     found: dict[Buffer, Path] = {}
     walk = _Walk(spaces)
     walk.block(body, found)
@@ -194,7 +195,7 @@ def _spans(body: Block, spaces: Collection[Space] = (Space.ARENA,)) -> dict[Buff
 
 
 class _Walk:
-    """Numbers blocks, and the begins and ends of statements in the order of time."""
+    """Numbering of blocks, and of the begins and ends of statements in execution order."""
 
     def __init__(self, spaces: Collection[Space]) -> None:
         self.time = self.blocks = 0
@@ -217,7 +218,7 @@ class _Walk:
                     self._join(found, buffer, (here,))
 
     def _join(self, found: dict[Buffer, Path], buffer: Buffer, path: Path) -> None:
-        """One more use: as far inwards as both lie in the same block."""
+        """Extend the span by one more use, as far inwards as both lie in the same block."""
         known = found.get(buffer)
         if known is None:
             found[buffer] = path

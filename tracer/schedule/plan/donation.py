@@ -1,8 +1,8 @@
-"""Donated operands: the results that are computed in an operand's memory, which its owner has given up.
+"""Donated operands: results that are computed in the memory of an operand that the caller has given up.
 
-An operand's memory can serve one result of the same storage: the operand itself; what a chain of updates makes of it,
-loops included; or what is computed from it element by element when nobody reads it any more. Other results have memory
-of their own, as always.
+An operand's memory can serve one result of equal storage: the operand itself, the result of a chain of updates of it,
+loops included, or an elementwise function of it after its last other read. All other results have memory of their
+own.
 """
 
 from __future__ import annotations
@@ -14,23 +14,25 @@ from tracer.ir.program import Program, Var
 from tracer.ir.types import same_up_to_weakness, size
 from tracer.schedule.plan.fusion import plan_block
 from tracer.schedule.plan.update_chains import Versions, updated
+from tracer.schedule.terms.schedules import Schedules
 
 
 @dataclass(frozen=True, slots=True)
 class Donor:
-    """An operand, by its number, that gives its memory to a result. is_updated: the block that makes the result takes
-    the memory over on its own, since the result is an update of what is there."""
+    """An operand, by its index, that gives its memory to a result. is_updated: the result is an update of the operand,
+    so the block that computes it takes the memory over itself.
+    """
 
     operand: int
     is_updated: bool = False
 
 
-def donors_of(program: Program, donated: Collection[int]) -> dict[int, Donor]:
-    """For results, by their numbers, the donated operands whose memory they can have."""
+def donors_of(program: Program, schedules: Schedules, donated: Collection[int]) -> dict[int, Donor]:
+    """Return, by the indices of results, the donated operands whose memory they can have."""
     found: dict[int, Donor] = {}
     if not donated:
         return found
-    chooser = _Chooser(program)
+    chooser = _Chooser(program, schedules)
     left = sorted(donated)
     for number, atom in enumerate(program.outputs):
         first = isinstance(atom, Var) and not any(atom is other for other in program.outputs[:number])
@@ -42,13 +44,13 @@ def donors_of(program: Program, donated: Collection[int]) -> dict[int, Donor]:
 
 
 class _Chooser:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, schedules: Schedules) -> None:
         self.program = program
-        self.plan = plan_block(program)
+        self.plan = plan_block(program, schedules)
         self.versions = Versions(program, self.plan)
 
     def candidates(self, result: Var, operands: Collection[int]) -> Iterator[Donor]:
-        """The operands whose memory a result can have, best ones first."""
+        """Yield the operands whose memory a result can have, best ones first."""
         inputs, definitions = self.program.inputs, self.versions.definitions
         if not result.type.shape or not size(result.type):
             return
@@ -60,7 +62,7 @@ class _Chooser:
         equation = definitions[version]
         before = updated(equation, version, definitions)
         for number, operand in fitting.items():
-            if operand is before and self.plan.last_read[operand] <= self.plan.place.get(version, -1):
+            if operand is before and self.plan.last_read[operand] <= self.plan.step_of.get(version, -1):
                 yield Donor(number, is_updated=True)
         for number, operand in fitting.items():
             if self.plan.may_overwrite(operand, version, equation):

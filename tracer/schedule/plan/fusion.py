@@ -1,43 +1,40 @@
-"""What becomes a loop nest: which values are stored, which are computed where they are read, and which share a loop.
+"""Fusion: which values are materialised, which are computed where they are read, and which share a loop.
 
-A plan is a list of steps, see `plans`. Values that are neither roots nor outputs of other steps are inline: pulled by
-their readers. A value is stored if something needs it in memory, if it is costly and would be computed again (by
-several nests, or under a broadcast). Joins are read in parts, see `boxes`, where nests alone read them and can be cut.
+A plan is a list of steps, see `steps`. Values that are neither roots nor outputs of other steps are inline: pulled by
+their readers. A value is materialised if a schedule needs it in memory, or if it is expensive and would be computed
+again, by several nests or under a broadcast. Joins are read in boxes (see `index_set_splitting`) where only nests that
+can be cut read them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tracer.ir.dtypes import BF16, I16, U16
-from tracer.ir.primitive import Composite, Gather, IndexMap, Join, Pointwise, Scan
+from tracer.ir.primitive import Gather, IndexMap, Join, Pointwise, Structured
 from tracer.ir.program import Atom, Equation, Program, Var
-from tracer.ir.types import ArrayType, size
-from tracer.schedule.elements.divergent.analysis import shared_arrays
-from tracer.schedule.elements.in_place_updates import is_stored_at_once, is_update, reads_its_array
+from tracer.ir.types import size
 from tracer.schedule.elements.index_set_splitting import boxes_of, is_index_vector, is_parted
-from tracer.schedule.elements.inline_budget import MOST_OPERATIONS, limited
-from tracer.schedule.elements.puller import is_map, is_name, is_reduction, is_scatter
+from tracer.schedule.elements.inline_budget import limited
+from tracer.schedule.elements.puller import is_map, is_name, is_reduction
 from tracer.schedule.plan.steps import BlockPlan, Nest, Other, Rename, Single, Step
 from tracer.schedule.terms.element_cost import cost_of, operations_of
+from tracer.schedule.terms.schedules import CHEAP, Schedules, Values
 
-_CHEAP = 2  # operations that may be repeated rather than stored
-_CHEAP_ONCE = 8  # operations that a loop on one thread takes over
 _MOST_ROOTS = 8
 _MOST_IN_REGISTERS = 2400  # operations on scalars in a block and its branches, functions written out
-_LARGE = 1 << 13  # elements of a matrix that no loop multiplies
 _MOVING = (IndexMap, Gather, Join)  # an element is read at another index than its own
 
 
-def plan_block(program: Program, *, calls: bool = False) -> BlockPlan:
-    """Plan the equations of one program; nested programs are planned on their own.
+def plan_block(program: Program, schedules: Schedules, *, calls: bool = False) -> BlockPlan:
+    """Plan the equations of one program. Nested programs are planned on their own.
 
-    calls: whether functions of scalars are called in any case, rather than written out where they are few.
+    schedules: say which operands must be in memory. calls: whether functions of scalars are called in any case, rather
+    than written out where they are few.
     """
     calls = calls or _has_many_functions(program)
-    parted = {e.outputs[0] for e in program.equations if is_parted(e)}
+    parted = {e.outputs[0] for e in program.equations if is_parted(e, schedules.limits.join_elements)}
     while True:
-        plan = _Planner(program, calls, parted).plan()
+        plan = _Planner(program, schedules, calls, parted).plan()
         misfits = _cut_in_boxes(plan) if parted else set()
         if not misfits:
             return plan
@@ -58,12 +55,13 @@ def _cut_in_boxes(plan: BlockPlan) -> set[Var]:
 
 
 def _has_many_functions(program: Program) -> bool:
-    """Whether a program, with its branches, has so many functions of scalars that LLVM would take too long over them
-    if all were written out. The bodies of its loops decide for themselves."""
+    """Whether a program, with its branches, has too many functions of scalars for LLVM to compile written out. The
+    bodies of its loops decide for themselves.
+    """
     operations, waiting = 0, [program]
     while waiting and operations <= _MOST_IN_REGISTERS:
         for equation in waiting.pop().equations:
-            if equation.primitive.name == "cond":
+            if equation.primitive.lower == Structured("cond"):
                 waiting += equation.params["branches"]
             elif _is_single(equation):
                 operations += operations_of(equation)
@@ -71,13 +69,14 @@ def _has_many_functions(program: Program) -> bool:
 
 
 class _Planner:
-    """parted: the joins whose operands are read in place of them, where that may be."""
+    """Planner of one block. parted: joins whose operands are read in place of them, where possible."""
 
-    def __init__(self, program: Program, calls: bool, parted: set[Var]) -> None:
+    def __init__(self, program: Program, schedules: Schedules, calls: bool, parted: set[Var]) -> None:
         self.program = program
+        self.schedules = schedules
         self.parted = parted
         self.in_nests: set[Var] = set()  # values that are read at the elements of nests only
-        self.pulled_once: set[Var] = set()  # of these, values of which a nest computes an element once
+        self.pulled_once: set[Var] = set()  # values in nests whose elements are computed once
         self.definition: dict[Var, Equation] = {v: e for e in program.equations for v in e.outputs}
         self.readers: dict[Var, list[Equation]] = {}
         self.in_memory: set[Var] = {a for a in program.outputs if isinstance(a, Var)}
@@ -92,7 +91,7 @@ class _Planner:
         self._survey()
 
     def _functions(self) -> set[Var]:
-        """The results of functions of scalars."""
+        """Return the results of functions of scalars."""
         singles = [e for e in self.program.equations if _is_single(e)]
         return {e.outputs[0] for e in singles if isinstance(e.primitive.lower, Pointwise) and operations_of(e) >= 45}
 
@@ -118,72 +117,21 @@ class _Planner:
         return is_map(equation) or not self.parted.isdisjoint(equation.outputs)
 
     def _cost_of_reading(self, operand: Var, equation: Equation) -> int:
-        """What an operand adds to an element's cost: nothing where it is costly and so stored, spread or joined."""
+        """Return an operand's part of an element's cost, 0 where it is expensive and so stored, broadcast or joined."""
         cost = self.cost.get(operand, 0)
         stored = _expands(equation, operand) or not self.parted.isdisjoint(equation.outputs)
-        return 0 if cost > _CHEAP and stored else cost
+        return 0 if cost > CHEAP and stored else cost
 
-    def _operands_in_memory(self, equation: Equation) -> Sequence[object]:
-        """Operands that must be arrays in memory."""
-        lower = equation.primitive.lower
-        if isinstance(lower, Gather):
-            return equation.inputs[:1]
-        if is_map(equation):
-            return ()
-        if equation.primitive.name == "sort":
-            keys = equation.params["num_keys"]
-            return [a for number, a in enumerate(equation.inputs) if number < keys or not self._is_count(a)]
-        if (
-            isinstance(lower, Composite) and len(equation.inputs) > 1
-        ):  # a convolution by its own nest, which reads rhs again and again
-            lhs, rhs = equation.inputs
-            dear = isinstance(lhs, Var) and self.cost.get(lhs, 0) > _CHEAP
-            return (lhs, self._turned(rhs)) if dear else (self._turned(rhs),)
-        if equation.primitive.name == "dot_general":
-            return [self._bits(a) for a in equation.inputs]
-        shared = shared_arrays(equation)
-        if shared is not None:
-            return shared
-        if is_update(equation) and is_stored_at_once(equation, self.definition):
-            return equation.inputs[:1]
-        if is_scatter(equation):
-            operand, *others = equation.inputs
-            kept = reads_its_array(equation, self.definition) is not False  # in memory, lest the array be copied
-            return [operand, *(a for a in others if isinstance(a, Var) and (kept or self._is_dear(a, equation)))]
-        if is_reduction(equation) or isinstance(lower, Join | Scan):
-            return ()
-        return equation.inputs
-
-    def _is_count(self, atom: Atom) -> bool:
-        """Whether a value is the positions along an axis, in either direction."""
-        made = self.definition.get(array) if isinstance(array := self._turned(atom), Var) else None
-        return made is not None and made.primitive.name == "iota"
-
-    def _bits(self, atom: Atom) -> Atom:
-        """The integers that the operand of a product is made of, where it is bf16, which NumPy's users have as such.
-
-        Small products are loops, which read what they multiply.
-        """
-        made = self.definition.get(atom) if isinstance(atom, Var) else None
-        if made is None or made.primitive.name != "bitcast_convert_type" or size(made.outputs[0].type) < _LARGE:
-            return atom
-        (bits,) = made.inputs
-        dtypes = [x.type.dtype if isinstance(x.type, ArrayType) else None for x in (bits, atom)]
-        return bits if isinstance(bits, Var) and dtypes[1] == BF16 and dtypes[0] in (I16, U16) else atom
-
-    def _turned(self, atom: Atom) -> Atom:
-        """The array that a value is, but for the order of its axes and their directions."""
-        while isinstance(atom, Var) and atom in self.definition:
-            made = self.definition[atom]
-            if made.primitive.name not in ("transpose", "rev"):
-                break
-            atom = made.inputs[0]
-        return atom
+    def _operands_in_memory(self, equation: Equation) -> Sequence[Atom]:
+        """Return the operands that must be arrays in memory."""
+        return self.schedules.of(equation).operands_in_memory(equation, Values(self.definition, self.cost))
 
     def _worth_storing_for(self, join: Equation) -> list[Var]:
-        """The operands of a join that are dear, unless each element is computed once: as they are, or the arrays that
-        most of their elements are taken from."""
-        dear = {self._mapped_from(a) for a in join.inputs if isinstance(a, Var) and self.cost.get(a, 0) > _CHEAP}
+        """Return the expensive operands of a join whose elements would be computed again.
+
+        An operand that is mostly another array's elements stands for that array.
+        """
+        dear = {self._mapped_from(a) for a in join.inputs if isinstance(a, Var) and self.cost.get(a, 0) > CHEAP}
         once = join.outputs[0] in self.pulled_once
         return [array for array in dear if not (once and self._is_read_only_by(join, array))]
 
@@ -197,7 +145,7 @@ class _Planner:
         )
 
     def _mapped_from(self, variable: Var) -> Var:
-        """The array that a value's elements are taken from, if it is little more."""
+        """Return the array that a value's elements are taken from, if that is at most twice as large."""
         array = variable
         while (made := self.definition.get(array)) is not None and isinstance(made.primitive.lower, IndexMap):
             operand = made.inputs[0]
@@ -206,15 +154,10 @@ class _Planner:
             array = operand
         return array
 
-    def _is_dear(self, operand: Var, scatter: Equation) -> bool:
-        """Whether a scatter, which runs on one thread, had better read what others computed, once for each window."""
-        once = size(operand.type) >= size(scatter.inputs[2].type)
-        return self.cost.get(operand, 0) > (_CHEAP_ONCE if once else _CHEAP)
-
     def plan(self) -> BlockPlan:
         for number in range(len(self.program.equations) - 1, -1, -1):
             self._decide(number, self.program.equations[number])
-        self.operations = limited(self.program.equations, self.inline)
+        self.operations = limited(self.program.equations, self.inline, self.schedules.limits.nest_operations)
         return self._group()
 
     # which values are stored
@@ -235,7 +178,7 @@ class _Planner:
             self.inline[variable] = equation
             if joined and not is_index_vector(equation, self.readers.get(variable, ())):
                 self.in_memory.update(self._worth_storing_for(equation))
-        elif equation.primitive.name == "reshape" and equation.inputs[0] in self.moved:
+        elif equation.primitive.lower == IndexMap("reshape") and equation.inputs[0] in self.moved:
             self.in_memory.update(a for a in equation.inputs if isinstance(a, Var))  # no division for the axes before
         reached = {number: True} if stored else self.roots.get(variable, {})
         for atom in equation.inputs:
@@ -254,7 +197,7 @@ class _Planner:
                     self.pulled_once.add(variable)
 
     def _is_read_in_nests(self, variable: Var) -> bool:
-        """Whether all that read a value are elements of nests; of those that come later, it is known what they are."""
+        """Whether all readers of a value are elements of nests. Later equations are decided already."""
         for reader in self.readers.get(variable, ()):
             if len(reader.outputs) != 1 or not reader.outputs[0].type.shape:
                 return False
@@ -272,7 +215,7 @@ class _Planner:
 
     def _worth_storing(self, variable: Var) -> bool:
         cost, roots = self.cost[variable], self.roots.get(variable, {})
-        if cost <= _CHEAP:
+        if cost <= CHEAP:
             return False
         if any(_expands(reader, variable) for reader in self.readers.get(variable, [])):
             return True
@@ -289,14 +232,14 @@ class _Planner:
         return len(axes) <= 1 and len(levels) == 1 and domains == {variable.type.shape}
 
     def _level(self, equation: Equation) -> int:
-        """How many barriers lie before the equation's loop."""
+        """Return the number of barriers before the equation's loop."""
         return max((self.barriers.get(a, 0) for a in equation.inputs if isinstance(a, Var)), default=0)
 
     # which roots share a nest
 
     def _group(self) -> BlockPlan:
         steps: list[Step] = []
-        place: dict[Var, int] = {}
+        step_of: dict[Var, int] = {}
         open_nests: dict[tuple[int, ...], int] = {}
         last_read: dict[Var, int] = {}
         last_shifted: dict[Var, int] = {}
@@ -314,7 +257,7 @@ class _Planner:
             elif rooted:
                 domain = _domain(equation)
                 joined = None if called else open_nests.get(domain)
-                if joined is not None and self._may_join(steps[joined], joined, equation, pulled, place):
+                if joined is not None and self._may_join(steps[joined], joined, equation, pulled, step_of):
                     number = joined
                 else:
                     steps.append(Nest(domain))
@@ -329,7 +272,7 @@ class _Planner:
             else:
                 steps.append(Single(equation) if _is_single(equation) else Other(equation))
             for variable in equation.outputs:
-                place[variable] = number
+                step_of[variable] = number
             for variable, same in pulled.items():
                 last_read[variable] = max(last_read.get(variable, 0), number)
                 if not same or not rooted or variable.type.shape != domain:
@@ -338,13 +281,13 @@ class _Planner:
             if isinstance(atom, Var):
                 last_read[atom] = len(steps)
         for step in reversed(steps):
-            if isinstance(step, Rename):  # whoever reads the new name reads the old one's memory
+            if isinstance(step, Rename):  # readers of the new name read the old one's memory
                 (old,), (new,) = step.equation.inputs, step.equation.outputs
                 assert isinstance(old, Var)
                 read = last_read.get(new, 0)
                 last_read[old] = max(last_read.get(old, 0), read)
                 last_shifted[old] = max(last_shifted.get(old, 0), last_shifted.get(new, 0))
-        return BlockPlan(steps, self.inline, place, last_read, last_shifted, self.calls)
+        return BlockPlan(steps, self.inline, step_of, last_read, last_shifted, self.calls)
 
     def _is_rename(self, equation: Equation) -> bool:
         """Whether a stored value is its operand's memory under another name or shape."""
@@ -354,7 +297,9 @@ class _Planner:
         return isinstance(operand, Var) and operand not in self.inline and bool(operand.type.shape)
 
     def _pulled(self, equation: Equation) -> dict[Var, bool]:
-        """The values that are not inline which the equation reads, directly or through inline ones; at its index?"""
+        """Return the materialised values that an equation reads, also through inline ones, and whether at its own
+        index.
+        """
         found: dict[Var, bool] = {}
         seen: dict[Var, bool] = {}
         identity = not isinstance(equation.primitive.lower, _MOVING)
@@ -373,24 +318,24 @@ class _Planner:
         return found
 
     def _may_join(
-        self, nest: Step, number: int, equation: Equation, pulled: Mapping[Var, bool], place: Mapping[Var, int]
+        self, nest: Step, number: int, equation: Equation, pulled: Mapping[Var, bool], step_of: Mapping[Var, int]
     ) -> bool:
         assert isinstance(nest, Nest)
         axes = equation.params["axes"] if is_reduction(equation) else None
         if (axes is not None and nest.axes not in (None, axes)) or len(nest.roots) >= _MOST_ROOTS:
             return False
-        if self._together(nest, equation) > MOST_OPERATIONS:
+        if self._together(nest, equation) > self.schedules.limits.nest_operations:
             return False
         for variable, identity in pulled.items():
-            at = place.get(variable, -1)
+            at = step_of.get(variable, -1)
             if at > number or (at == number and not (identity and is_map(self.definition[variable]))):
                 return False
         return True
 
     def _together(self, nest: Nest, equation: Equation) -> int:
-        """The operations of a nest with one more root; those that roots share count once, where it matters."""
+        """Return the operations of a nest with one more root. Near the limit, shared operations count once."""
         most = nest.operations + self.operations.get(equation.outputs[0], 1)
-        if most <= MOST_OPERATIONS or not nest.roots:
+        if most <= self.schedules.limits.nest_operations or not nest.roots:
             return most
         waiting, seen = [*nest.roots, equation], set[Var]()
         total = 0
@@ -411,10 +356,11 @@ def _is_single(equation: Equation) -> bool:
 
 
 def _expands(reader: Equation, variable: Var) -> bool:
-    spreads = reader.primitive.name in ("broadcast_in_dim", "sliding_windows")
+    spreads = reader.primitive.lower in (IndexMap("broadcast"), IndexMap("windows"))
     return spreads and size(reader.outputs[0].type) > size(variable.type)
 
 
 def _tells_axes_apart(equation: Equation) -> bool:
     """Whether an element's axes say where it is read: its position alone does not."""
-    return isinstance(equation.primitive.lower, IndexMap) and equation.primitive.name not in ("reshape", "squeeze")
+    lower = equation.primitive.lower
+    return isinstance(lower, IndexMap) and lower.kind not in ("reshape", "squeeze")

@@ -1,10 +1,10 @@
-"""What a block is planned to be: a list of steps in order of execution.
+"""Steps of a block's plan, in order of execution.
 
 Nest     one loop over a domain, with roots: arrays stored in it and reductions over some of its axes
 Single   one equation without axes, computed in registers; in long programs a function is a nest of its own, since
          equal nests are written once
 Rename   an array in memory under another shape: nothing is written
-Other    everything with a schedule of its own: control flow, library calls, scatters, scans
+Other    an equation with a schedule of its own: control flow, library calls, scatters, cumulative operations
 """
 
 from __future__ import annotations
@@ -50,34 +50,38 @@ Step = Nest | Single | Rename | Other
 
 @dataclass(slots=True)
 class BlockPlan:
-    """steps, the inline values, and for every value: the step that makes it, and the steps that read it last,
-    at all and at another index than their own. calls: whether functions of scalars are called."""
+    """Plan of a block.
+
+    inline: the equations of inline values. step_of: by value, the step that computes it. last_read, last_shifted_read:
+    by value, the last step that reads it, at any index and at another index than its own. calls: whether functions of
+    scalars are called.
+    """
 
     steps: list[Step]
     inline: dict[Var, Equation]
-    place: dict[Var, int]
+    step_of: dict[Var, int]
     last_read: dict[Var, int]
     last_shifted_read: dict[Var, int]
     calls: bool
 
     def may_overwrite(self, old: Var, new: Var, equation: Equation | None) -> bool:
-        """Whether `new` can be stored where `old` is: nobody reads `old` later, or elsewhere while `new` is stored.
+        """Whether `new` can be stored in the memory of `old`: `old` is not read later, nor at another index meanwhile.
 
-        equation: the one that makes `new`. A new name is stored when what it is another name of is.
+        equation: computes `new`. A rename is stored together with its operand.
         """
-        at = self.place.get(new, -1)
+        at = self.step_of.get(new, -1)
         while at >= 0 and isinstance(step := self.steps[at], Rename):
             (named,) = step.equation.inputs
-            if named not in self.place:  # an input, which is copied then, if it is not `old` itself
+            if named not in self.step_of:  # an input, which is copied then, if it is not `old` itself
                 break
             assert isinstance(named, Var)
-            at, equation = self.place[named], self._maker(named)
+            at, equation = self.step_of[named], self._maker(named)
         pointwise = equation is not None and is_map(equation)
         return pointwise and self.last_read.get(old, -1) <= at and self.last_shifted_read.get(old, -1) < at
 
     def _maker(self, variable: Var) -> Equation | None:
-        """The equation of the step that makes a value."""
-        match self.steps[self.place[variable]]:
+        """Return the equation that computes a value."""
+        match self.steps[self.step_of[variable]]:
             case Nest(roots=roots):
                 return next(e for e in roots if variable in e.outputs)
             case step:

@@ -12,6 +12,7 @@ from tracer.schedule.elements.in_place_updates import is_computed_in_place, is_u
 from tracer.schedule.elements.puller import is_name
 from tracer.schedule.plan.fusion import plan_block
 from tracer.schedule.plan.steps import BlockPlan, Rename
+from tracer.schedule.terms.schedules import Schedules
 
 
 class Versions:
@@ -35,7 +36,7 @@ class Versions:
         return found
 
     def of(self, atom: Var) -> list[Var]:
-        """The value, what it is an updated version of, and so on: values that nobody reads once they are updated."""
+        """Return the value, the value that it updates, and so on, while each is last read by its update."""
         chain, definitions = [atom], self.definitions
         while (equation := definitions.get(chain[-1])) is not None:
             before = updated(equation, chain[-1], definitions)
@@ -48,7 +49,7 @@ class Versions:
 
     def _is_last(self, result: Var, before: Var) -> bool:
         """Whether a value is read last by the equation that makes the result of it, once, and by no other name."""
-        at = self.plan.place.get(result, -1)
+        at = self.plan.step_of.get(result, -1)
         updating = self.definitions[result]
         others = [e for e in self._readers[before] if e is not updating]
         once = len(self._readers[before]) == len(others) + 1
@@ -56,27 +57,26 @@ class Versions:
         return once and self.plan.last_read[before] <= at and all(self._runs_before(e, at, harmless) for e in others)
 
     def _reads_others(self, update: Equation) -> bool:
-        """Whether an update computes what it stores from elements of its array that it may have replaced."""
+        """Whether an update computes new values from elements of its array that it may have replaced."""
         return reads_its_array(update, self.definitions) is not False
 
     def _runs_before(self, equation: Equation, at: int, harmless: Equation | None) -> bool:
-        """Whether an equation has been run when a step begins, and its results are no names for memory of others.
+        """Whether an equation has run before a step begins, and its results are not aliases.
 
-        harmless: the one of that step, where it reads of an array what it replaces in it alone.
-        """
+        harmless: the equation of that step, where it reads only elements that it replaces."""
         if equation is harmless:
             return True
         for variable in equation.outputs:
             if variable in self.plan.inline:
                 if not all(self._runs_before(reader, at, harmless) for reader in self._readers.get(variable, ())):
                     return False
-            elif self.plan.place[variable] >= at or isinstance(self.plan.steps[self.plan.place[variable]], Rename):
+            elif self.plan.step_of[variable] >= at or isinstance(self.plan.steps[self.plan.step_of[variable]], Rename):
                 return False
         return True
 
 
 def updated(equation: Equation, result: Var, definitions: Mapping[Var, Equation]) -> Atom | None:
-    """The array that a scatter, an update or a loop changes into a result; None where it may have to be kept."""
+    """Return the array that a scatter, update or loop changes into a result, or None where it may have to be kept."""
     params, position = equation.params, equation.outputs.index(result)
     match equation.primitive.lower:
         case Scatter():
@@ -90,13 +90,13 @@ def updated(equation: Equation, result: Var, definitions: Mapping[Var, Equation]
     return None if first is None else equation.inputs[first + position]
 
 
-def kept_operand(equation: Equation, position: int) -> int | None:
-    """Which operand of a cond every branch returns in a place of the results, as it is or updated; None for none."""
+def kept_operand(equation: Equation, position: int, schedules: Schedules) -> int | None:
+    """Return the operand of a cond that every branch returns as the result at `position`, updated or not, else None."""
     found: set[int | None] = set()
     for branch in equation.params["branches"]:
         atom: Atom | None = branch.outputs[position]
         if atom not in branch.inputs and isinstance(atom, Var):
-            versions = Versions(branch, plan_block(branch))
+            versions = Versions(branch, plan_block(branch, schedules))
             oldest = versions.of(atom)[-1]
             definition = versions.definitions[oldest]
             atom = updated(definition, oldest, versions.definitions)

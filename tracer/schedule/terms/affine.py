@@ -30,7 +30,7 @@ Index = tuple[Affine, ...] | Flat
 Extents = MutableMapping[Register, int]  # registers that stay within range(extent): those of loops, and quotients
 
 ZERO = Address()
-_MOST_MULTIPLIED: Final = 1 << 31  # of which the product with a rounded inverse fits into 63 bits
+_MOST_MULTIPLIED: Final = 1 << 31  # dividends whose product with a rounded inverse fits into 63 bits
 
 
 def of_register(register: Register) -> Affine:
@@ -61,7 +61,7 @@ def shifted(affine: Affine, constant: int) -> Affine:
 
 
 def flatten(index: Sequence[Affine], shape: Sequence[int]) -> Affine:
-    """The row-major position of an index."""
+    """Return the row-major position of an index."""
     parts = [scaled(i, s) for i, s, n in zip(index, shapes.strides(shape), shape, strict=True) if n != 1]
     return plus(*parts)
 
@@ -71,7 +71,7 @@ def position(index: Index, shape: Sequence[int]) -> Affine:
 
 
 def operand_of(builder: Builder, affine: Affine) -> Operand:
-    """The affine form's value in a register (or a constant)."""
+    """Return the affine form's value in a register (or a constant)."""
     total: Operand | None = None
     for register, coefficient in affine.terms:
         part = register if coefficient == 1 else builder.compute(ScalarOp.MUL, register, coefficient)
@@ -82,7 +82,8 @@ def operand_of(builder: Builder, affine: Affine) -> Operand:
 
 
 def unflatten(builder: Builder, index: Index, shape: tuple[int, ...], extents: Extents) -> tuple[Affine, ...]:
-    """One affine form an axis. Divisions are emitted only between axes that the position does not tell apart.
+    """Return one affine form for each axis. Divisions are emitted only between axes that the position does not
+    separate.
 
     extents: learns how far the registers reach that are emitted.
     """
@@ -95,7 +96,7 @@ def unflatten(builder: Builder, index: Index, shape: tuple[int, ...], extents: E
 
 
 def _groups(position: Affine, shape: Sequence[int], extents: Extents) -> Iterator[tuple[Affine, Sequence[int]]]:
-    """Runs of axes, and the position within each: between two runs the terms fall on one side or the other."""
+    """Yield runs of axes with the position within each. Every term belongs to a single run."""
     begin = 0
     for axis, stride in enumerate(shapes.strides(shape)):
         split = _split(position, stride, extents) if axis + 1 < len(shape) and stride else None
@@ -108,7 +109,7 @@ def _groups(position: Affine, shape: Sequence[int], extents: Extents) -> Iterato
 
 
 def _split(position: Affine, stride: int, extents: Extents) -> tuple[Affine, Affine] | None:
-    """The position's quotient and remainder by `stride`, where no term takes part in both."""
+    """Return the position's quotient and remainder by `stride`, where no term takes part in both."""
     inner = [(r, c) for r, c in position.terms if c % stride]
     low = high = 0
     for register, coefficient in inner:
@@ -125,7 +126,7 @@ def _split(position: Affine, stride: int, extents: Extents) -> tuple[Affine, Aff
 
 
 def _divided(builder: Builder, position: Affine, sizes: Sequence[int], extents: Extents) -> Iterator[Affine]:
-    """A position within some axes by axes."""
+    """Yield the index by axes of a position within some axes."""
     long = [axis for axis, n in enumerate(sizes) if n != 1]
     rest = operand_of(builder, position) if len(long) > 1 else None
     for axis, n in enumerate(sizes):
@@ -145,7 +146,7 @@ def _divided(builder: Builder, position: Affine, sizes: Sequence[int], extents: 
 
 
 def _quotient_and_rest(builder: Builder, x: Operand, divisor: int, extent: int) -> tuple[Operand, Operand]:
-    """x divided by a constant, for 0 <= x < extent, with what vectors of i64 have instructions for.
+    """Return quotient and remainder by a constant, for 0 <= x < extent, in instructions that i64 vectors have.
 
     By a multiplication: Granlund & Montgomery 1994, PLDI.
     """

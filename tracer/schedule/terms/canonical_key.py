@@ -12,7 +12,7 @@ from tracer.ir.loop import Buffer, Constant, Function, Register
 
 
 def function_key(function: Function) -> tuple[Hashable, ...]:
-    """The function's structure with registers and buffers numbered in order of appearance."""
+    """Return the function's structure with registers and buffers numbered in order of appearance."""
     numbers: dict[Any, int] = {}
     parts: list[Hashable] = []
     for parameter in function.parameters:
@@ -52,5 +52,5 @@ def _encode(value: Any, numbers: dict[Any, int], parts: list[Hashable]) -> None:
 
 @cache
 def _names(kind: Any) -> tuple[str, ...]:
-    """The fields of a dataclass: of statements, or of parts of them."""
+    """Return the fields of a dataclass: of statements, or of parts of them."""
     return tuple(field.name for field in fields(kind))

@@ -24,7 +24,7 @@ Names = dict[Buffer | Register, Buffer | Register]
 
 
 def copied(block: Block, names: Names) -> Block:
-    """A copy of loops over plain statements. names: what stands for outer registers and buffers; grows."""
+    """Return a copy of loops over plain statements. names: replacements of outer registers and buffers, extended."""
     return _Copy(names).block(block)
 
 

@@ -1,7 +1,7 @@
-"""How long a function of loop IR runs, estimated: what decides whether threads share it, and in what parts.
+"""Estimated time of a function of loop IR, which decides whether threads share it, and in which parts.
 
-The unit is about a nanosecond of one core with 512-bit vectors. A statement of a vector loop costs as much as its
-widest value has 64-byte vectors; memory that steps smoothly costs its bytes, other memory an access a lane.
+The unit is about a nanosecond of one core with 512-bit vectors. A statement of a vector loop costs its widest value in
+vectors. Contiguous memory costs its bytes, other memory one access a lane.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from tracer.ir.loop import (
 )  # fmt: skip
 from tracer.ir.loop.walk import blocks_of
 from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
+from tracer.ir.target import Machine
 
-_VECTOR_BYTES: Final = 64
 _COMPUTE: Final = 0.25
 _DEAR: Final = {ScalarOp.DIV: 3.0, ScalarOp.SQRT: 4.0, ScalarOp.IDIV: 10.0, ScalarOp.IREM: 10.0}
 _SMOOTH: Final = 1 / 16  # for a byte
@@ -41,25 +41,25 @@ _UNKNOWN_TRIPS: Final = 8
 _WRITTEN_OUT: Final = 45  # statements of a mathematical function
 
 
-def work(statements: Sequence[Statement]) -> float:
-    """The estimate for statements outside any vector loop."""
-    return _Estimate(dict(limits_of(statements))).block(statements, 1, None)
+def work(statements: Sequence[Statement], machine: Machine) -> float:
+    """Return the estimate for statements outside any vector loop."""
+    return _Estimate(dict(limits_of(statements)), machine).block(statements, 1, None)
 
 
 def statements_written_out(statements: Iterable[Statement]) -> int:
-    """How many statements there are once functions are written out: what registers and compile time depend on."""
+    """Return the number of statements once functions are written out, which registers and compile time depend on."""
     return sum(_WRITTEN_OUT if isinstance(s, Compute) and s.op in MATH_FUNCTIONS else 1 for s in statements)
 
 
 def trips(loop: For) -> int:
-    """How often a loop runs; a guess where nobody knows."""
+    """Return the trip count of a loop, a guess where it is unknown."""
     if isinstance(loop.start, Constant) and isinstance(loop.stop, Constant):
         return len(range(int(loop.start.value), int(loop.stop.value), loop.step))
     return _UNKNOWN_TRIPS
 
 
 def limits_of(statements: Iterable[Statement]) -> Iterator[tuple[Register, int]]:
-    """Registers that are at most a constant: how long a tile is, which may be the last one."""
+    """Yield registers with a constant upper bound, such as the length of a tile that may be the last."""
     for s in statements:
         if isinstance(s, Compute) and s.op is ScalarOp.MIN and s.result.dtype == I64:
             yield from ((s.result, int(x.value)) for x in s.operands if isinstance(x, Constant))
@@ -68,10 +68,11 @@ def limits_of(statements: Iterable[Statement]) -> Iterator[tuple[Register, int]]
 
 
 class _Estimate:
-    """What statements take, given in how many lanes they run, by the index of which loop."""
+    """Estimator of statements, given the number of their lanes and the index of the vector loop."""
 
-    def __init__(self, limits: Mapping[Register, int]) -> None:
+    def __init__(self, limits: Mapping[Register, int], machine: Machine) -> None:
         self._limits = limits
+        self._vector_bytes = machine.vector_bytes
 
     def block(self, statements: Iterable[Statement], lanes: int, index: Register | None) -> float:
         return sum(self._statement(s, lanes, index) for s in statements)
@@ -79,7 +80,7 @@ class _Estimate:
     def _statement(self, s: Statement, lanes: int, index: Register | None) -> float:
         match s:
             case Compute():
-                return _COMPUTE * _DEAR.get(s.op, 1.0) * _vectors(s.result.dtype, lanes)
+                return _COMPUTE * _DEAR.get(s.op, 1.0) * self._vectors(s.result.dtype, lanes)
             case Load():
                 return _access(s.buffer.dtype, s.address, s.mask, lanes, index)
             case Copy():
@@ -87,7 +88,7 @@ class _Estimate:
             case Library("stream", (_, _, count, itemsize)):
                 return 2 * self._size(count) * self._size(itemsize) * _SMOOTH  # type: ignore[arg-type]
             case Prefix():
-                return _COMPUTE * (lanes.bit_length() + 2) * _vectors(s.value.dtype, lanes)
+                return _COMPUTE * (lanes.bit_length() + 2) * self._vectors(s.value.dtype, lanes)
             case Store() | Update():
                 return _access(s.buffer.dtype, s.address, s.mask, lanes, index)
             case Transpose():
@@ -112,9 +113,8 @@ class _Estimate:
     def _size(self, count: Operand) -> int:
         return int(count.value) if isinstance(count, Constant) else self._limits.get(count, _UNKNOWN_TRIPS)
 
-
-def _vectors(dtype: DType, lanes: int) -> float:
-    return max(lanes * dtype.itemsize / _VECTOR_BYTES, 1.0)
+    def _vectors(self, dtype: DType, lanes: int) -> float:
+        return max(lanes * dtype.itemsize / self._vector_bytes, 1.0)
 
 
 def _access(dtype: DType, address: Address, mask: Operand | None, lanes: int, index: Register | None) -> float:

@@ -1,4 +1,4 @@
-"""What an element of an equation costs to compute: what decides whether values are stored or computed again."""
+"""Estimated operations of one element of an equation, which decide whether its value is stored or computed again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EXPENSIVE = {
 
 
 def cost_of(equation: Equation) -> int:
-    """Rough operations an element."""
+    """Return the rough operations of an element."""
     lower = equation.primitive.lower
     match lower:
         case Pointwise(op):
@@ -41,7 +41,7 @@ _WRITTEN_OUT = {
 
 
 def operations_of(equation: Equation) -> int:
-    """Rough statements an element, functions written out."""
+    """Return the rough statements of an element, functions written out."""
     lower = equation.primitive.lower
     if not isinstance(lower, Pointwise):
         return cost_of(equation)

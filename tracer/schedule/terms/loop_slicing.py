@@ -24,7 +24,7 @@ from tracer.ir.scalar import ScalarOp
 
 
 def moved(loop: For, start: Address, stop: Operand) -> For:
-    """The loop over range(start, start + stop), its index counting from 0. `start` has one term at most."""
+    """Return the loop over range(start, start + stop), its index counting from 0. `start` has one term at most."""
     index = Register(I64, loop.index.name)
     body = _with_index(loop.body, loop.index, index, start)
     if loop.index in set(_values(loop.body)):
@@ -33,7 +33,7 @@ def moved(loop: For, start: Address, stop: Operand) -> For:
 
 
 def _position(position: Register, index: Register, start: Address) -> list[Statement]:
-    """position = start + index, for what reads its value."""
+    """Return the statements of position = start + index, for readers of its value."""
     if not start.terms:
         return [Compute(position, ScalarOp.ADD, (index, index_constant(start.constant)))]
     ((register, coefficient),) = start.terms
@@ -43,7 +43,7 @@ def _position(position: Register, index: Register, start: Address) -> list[State
 
 
 def _values(block: Block) -> Iterator[Operand]:
-    """What is read in the block other than in addresses."""
+    """Yield the operands that the block reads other than in addresses."""
     for s in statements_of(block):
         yield from operands_of(s)
         for inner in blocks_of(s):
@@ -52,7 +52,7 @@ def _values(block: Block) -> Iterator[Operand]:
 
 
 def _with_index(block: Block, old: Register, new: Register, start: Address) -> Block:
-    """The block with start + new for `old` in its addresses."""
+    """Return the block with start + new for `old` in its addresses."""
 
     def shifted(address: Address) -> Address:
         coefficient = next((c for r, c in address.terms if r is old), 0)

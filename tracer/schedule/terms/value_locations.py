@@ -1,7 +1,7 @@
-"""Where the schedule finds a value: in memory, in registers, or nowhere yet (computed where it is read).
+"""Locations of values: memory, registers, or inline (computed where they are read).
 
-An element is a tuple of scalars: one for most types, two for complex numbers (real and imaginary part, interleaved
-in memory) and for random keys (their two words).
+An element is a tuple of scalars: one for most types, two for complex numbers (real and imaginary part, interleaved in
+memory) and for random keys (their two words).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Inline:
 
 @dataclass(frozen=True, slots=True)
 class StackSource:
-    """A growable stack of the call, by its number."""
+    """A growable stack of the call, by its index."""
 
     number: int
 

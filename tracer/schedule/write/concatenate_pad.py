@@ -1,12 +1,16 @@
-"""concatenate and pad: each operand stored at its place in the result."""
+"""concatenate and pad: each operand stored at its offset in the result."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from tracer.ir.loop import LoopKind
+from tracer.ir.primitive import Join
 from tracer.ir.program import Atom, Equation
 from tracer.schedule.terms.affine import scaled, shifted
+from tracer.schedule.terms.cost import join_cost
+from tracer.schedule.terms.schedules import Schedule, no_operands
 from tracer.schedule.terms.value_locations import Memory
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
@@ -15,7 +19,7 @@ _MOST_IN_TURN = 8
 
 
 def write_concatenate(writer: BlockWriter, equation: Equation) -> None:
-    """One loop an operand, storing it from its offset on; one for all where they lie element by element in turn."""
+    """Write a loop for each operand that stores it from its offset on, or one loop where their elements alternate."""
     (variable,), axis = equation.outputs, equation.params["dimension"]
     target, offset = writer.target_of(variable), 0
     if _alternate(equation):
@@ -47,7 +51,7 @@ def _alternate(equation: Equation) -> bool:
 
 
 def write_pad(writer: BlockWriter, equation: Equation) -> None:
-    """Store the padding value around the operand, then what is left of the operand.
+    """Store the padding value around the operand, then the operand without its cropped parts.
 
     Interior padding is stored everywhere first, and the operand's elements over it.
     """
@@ -81,7 +85,7 @@ Box = tuple[tuple[int, int], ...]
 
 
 def around(inner: Sequence[tuple[int, int]], shape: Sequence[int]) -> list[Box]:
-    """The boxes of the shape without the inner one: two an axis, within the inner one along the axes before."""
+    """Return the boxes of the shape around the inner one: two for each axis, within it along earlier axes."""
     boxes: list[Box] = []
     for axis, (start, stop) in enumerate(inner):
         for span in ((0, start), (stop, shape[axis])):
@@ -100,3 +104,7 @@ def _fill(writer: BlockWriter, target: Memory, value: Atom, boxes: Sequence[Box]
             place = tuple(shifted(i, begin) for i, (begin, _) in zip(index, box, strict=True))
             f.store(result, place, f.element(value, ()))
         f.invoke()
+
+
+CONCATENATE: Final = Schedule(Join, "concatenate", join_cost, write_concatenate, no_operands)
+PAD: Final = Schedule(Join, "pad", join_cost, write_pad, no_operands)

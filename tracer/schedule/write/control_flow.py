@@ -1,28 +1,32 @@
 """Control flow in loop IR: `while_loop` and `scan` are native loops, `cond` a native branch.
 
-Carries and results without axes are registers. Arrays that are carried have a buffer of their own, which the body
-overwrites: in place where its plan allows, else by a copy at the end of the round. In a `scan` whose body makes a new
-array of the old one, two buffers take turns, and a round of the native loop is two steps.
+Carries and results without axes are registers. Carried arrays have a buffer of their own, which the body overwrites: in
+place where its plan allows, else by a copy at the end of the iteration. In a `scan` whose body makes a new array of the
+old one, two buffers alternate, and an iteration of the native loop is two steps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 from tracer.ir.layout import components, scalar_count
 from tracer.ir.loop import Address, Carry, Compute, Copy, If, Invoke, Load, Operand, Register, Store, Update
 from tracer.ir.loop.build import Builder
 from tracer.ir.loop.walk import blocks_of, statements_of
+from tracer.ir.primitive import Structured
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import StackType, Type, with_shape
-from tracer.schedule.elements.divergent.analysis import lane_fit
+from tracer.schedule.elements.divergent.analysis import lane_fit, shared_arrays
 from tracer.schedule.elements.in_place_updates import is_made_anew, is_most, is_update
 from tracer.schedule.plan.fusion import plan_block
 from tracer.schedule.plan.steps import BlockPlan
 from tracer.schedule.plan.update_chains import kept_operand
 from tracer.schedule.terms.affine import plus, scaled, shifted
+from tracer.schedule.terms.cost import NOTHING, Cost, Nested, nested_cost
+from tracer.schedule.terms.schedules import Schedule, Values
 from tracer.schedule.terms.value_locations import Element, Memory, Scalars, Source, StackSource
 from tracer.schedule.write.divergent_loops import shared_results, write_lanes
 from tracer.schedule.write.growable_stacks import copy_stack, new_stack, own_stack, stack_of
@@ -42,7 +46,7 @@ class Carries:
         self.types = [atom.type for atom in initial]
         self.buffers: list[Memory | StackSource | None] = []
         self.spare: dict[int, Memory] = {}  # second buffers, by the carry's position
-        self.framed: set[int] = set()  # arrays updated within, of which both buffers hold what never changes
+        self.framed: set[int] = set()  # updated arrays whose other elements both buffers hold
         self.entry: list[Carry] = []
         for atom, result in zip(initial, results, strict=True):
             if isinstance(atom.type, StackType):
@@ -54,7 +58,7 @@ class Carries:
                 self.entry += [Carry(Register(x.dtype, "c"), x) for x in writer.element_of(atom)]
 
     def _buffer(self, atom: Atom, result: Var) -> Memory:
-        """The carry's memory, holding the entry value: the entry value's own where that dies here."""
+        """Return the carry's memory, holding the initial value: that value's own memory at its last use."""
         writer = self.writer
         source = writer.memory_of(atom)
         if isinstance(atom, Var) and writer.may_take_over(self.equation, atom, result):
@@ -66,7 +70,7 @@ class Carries:
         return memory
 
     def sources(self, registers: Sequence[Operand]) -> list[Source]:
-        """The carries as the body, or what follows the loop, reads them."""
+        """Return the carries as the body, or code after the loop, reads them."""
         given = iter(registers)
         result: list[Source] = []
         for type, buffer in zip(self.types, self.buffers, strict=True):
@@ -77,7 +81,7 @@ class Carries:
         return result
 
     def targets(self, body: BlockWriter, first_input: int) -> None:
-        """Let the body store new carries in place of the old where nobody minds."""
+        """Let the body store new carries in place of the old where these are dead."""
         inputs = body.program.inputs[first_input:]
         definitions = body.versions.definitions
         for old, atom, buffer in zip(inputs, body.program.outputs, self.buffers, strict=False):
@@ -90,7 +94,7 @@ class Carries:
                 body.targets.update(dict.fromkeys(versions, buffer))
 
     def take_turns(self, program: Program, first_input: int) -> None:
-        """Give a second buffer to the arrays of which the body makes new ones, rather than change them."""
+        """Give a second buffer to the arrays that the body replaces rather than updates."""
         pairs = zip(self.buffers, self.types, strict=True)
         sizes = [scalar_count(type) if isinstance(buffer, Memory) else 0 for buffer, type in pairs]
         positions = [n for n, size in enumerate(sizes) if size >= _LEAST_IN_TURN]
@@ -98,7 +102,7 @@ class Carries:
         made = {n: definitions.get(a) for n in positions if isinstance(a := program.outputs[n], Var)}
         if not any(e is not None and (is_made_anew(e, definitions) or is_update(e)) for e in made.values()):
             return
-        plan = plan_block(program)
+        plan = plan_block(program, self.writer.module.schedules)
         for n, equation in made.items():
             old, new = program.inputs[first_input + n], program.outputs[n]
             alone = sum(new is other for other in program.outputs) == 1
@@ -128,7 +132,7 @@ class Carries:
             self.buffers[n], self.spare[n] = memory, self._memory(n)
 
     def settle(self, body: BlockWriter, outputs: Sequence[Source]) -> list[Operand]:
-        """Move the body's results to the carries' buffers; what the loop yields in registers."""
+        """Move the body's results to the carries' buffers, and return the scalars that the loop yields."""
         yields: list[Operand] = []
         moves: list[tuple[Memory, Memory]] = []
         stacks: list[tuple[StackSource, Source, Type]] = []
@@ -149,7 +153,7 @@ class Carries:
 def _must_keep(equation: Equation, old: Var, new: Var, plan: BlockPlan) -> bool:
     """Whether most of an array is updated while others need it as it was."""
     updates = is_update(equation) and equation.inputs[0] is old and is_most(equation)
-    return updates and plan.last_read.get(old, -1) > plan.place.get(new, -1)
+    return updates and plan.last_read.get(old, -1) > plan.step_of.get(new, -1)
 
 
 def _move_at_once(body: BlockWriter, moves: Sequence[tuple[Memory, Memory]]) -> None:
@@ -157,7 +161,7 @@ def _move_at_once(body: BlockWriter, moves: Sequence[tuple[Memory, Memory]]) -> 
     pending = list(moves)
     while pending:
         free = next((n for n, move in enumerate(pending) if _unread(move[0], pending[:n] + pending[n + 1 :])), None)
-        if free is None:  # they change places in a circle
+        if free is None:  # a cycle of buffers
             target = pending[0][0]
             saved = body.allocate(target.type)
             body.copy(saved, target)
@@ -167,7 +171,7 @@ def _move_at_once(body: BlockWriter, moves: Sequence[tuple[Memory, Memory]]) -> 
 
 
 def _move_stacks(body: BlockWriter, moves: Sequence[tuple[StackSource, Source, Type]]) -> None:
-    """Copy stacks that the body returns in other places than it was given them: all aside first, then into place."""
+    """Copy stacks that the body returns in another order: all to temporaries first, then back."""
     saved = []
     for target, source, type in moves:
         assert isinstance(source, StackSource)
@@ -185,7 +189,7 @@ def _unread(target: Memory, moves: Sequence[tuple[Memory, Memory]]) -> bool:
 
 
 def _registers(writer: BlockWriter, source: Source) -> Element:
-    """The element of a value without axes, loaded where it is in memory."""
+    """Return the element of a value without axes, loaded where it is in memory."""
     match source:
         case Scalars(element):
             return element
@@ -212,7 +216,7 @@ def _wrote_in_lanes(writer: BlockWriter, equation: Equation, write: Callable[[Bl
 
 
 def write_while(writer: BlockWriter, equation: Equation) -> None:
-    """A while_loop."""
+    """Write a while_loop."""
     if _wrote_in_lanes(writer, equation, write_while):
         return
     params, inputs = equation.params, equation.inputs
@@ -235,7 +239,7 @@ def write_while(writer: BlockWriter, equation: Equation) -> None:
 
 
 def write_scan(writer: BlockWriter, equation: Equation) -> None:
-    """A scan: a counted loop over slices."""
+    """Write a scan: a counted loop over slices."""
     if _wrote_in_lanes(writer, equation, write_scan):
         return
     params, inputs, b = equation.params, equation.inputs, writer.builder
@@ -246,7 +250,7 @@ def write_scan(writer: BlockWriter, equation: Equation) -> None:
     ys = [writer.target_of(v) for v in equation.outputs[count:]]
 
     def step(registers: Sequence[Operand], number: Address) -> Sequence[Operand]:
-        """One step of the scan, from and to the carries in registers."""
+        """Write one step of the scan and return its carries in registers."""
         at = shifted(scaled(number, -1), length - 1) if params["reverse"] else number
         targets = [None] * count + [_slice(y, at) for y in ys]
         owned = [False] * consts + [n not in carries.framed for n in range(count)] + [False] * len(xs)
@@ -272,7 +276,7 @@ def write_scan(writer: BlockWriter, equation: Equation) -> None:
 
 
 def write_for(writer: BlockWriter, equation: Equation) -> None:
-    """A counted loop whose count is known at run time."""
+    """Write a counted loop whose count is known at run time."""
     params, inputs, b = equation.params, equation.inputs, writer.builder
     consts = params["consts"]
     count = writer.element_of(inputs[0])[0]
@@ -292,13 +296,13 @@ def write_for(writer: BlockWriter, equation: Equation) -> None:
 
 
 def _slice(stacked: Memory, step: Address) -> Memory:
-    """One step of a stacked array."""
+    """Return one step of a stacked array."""
     type = with_shape(stacked.type, stacked.type.shape[1:])
     return Memory(stacked.buffer, plus(stacked.start, scaled(step, scalar_count(type))), type)
 
 
 def write_cond(writer: BlockWriter, equation: Equation) -> None:
-    """A cond: a chain of branches, the last one for every index that is left."""
+    """Write a cond: a chain of branches, the last one for every other index."""
     index, operands = equation.inputs[0], equation.inputs[1:]
     sources = _sources(writer, operands)
     chosen = writer.element_of(index)[0]
@@ -333,10 +337,12 @@ class _Places(NamedTuple):
 
 
 def _taken_over(writer: BlockWriter, equation: Equation) -> dict[Var, Var]:
-    """The results that every branch makes of one array, which dies here, by changing it or letting it be; and that."""
+    """Return the results that every branch makes by updating one array at its last use, or returning it, with that
+    array.
+    """
     taken: dict[Var, Var] = {}
     for position, variable in enumerate(equation.outputs):
-        number = kept_operand(equation, position) if variable.type.shape else None
+        number = kept_operand(equation, position, writer.module.schedules) if variable.type.shape else None
         operand = equation.inputs[number] if number is not None else None
         if isinstance(operand, Var) and writer.may_take_over(equation, operand, variable):
             taken[variable] = operand
@@ -382,7 +388,7 @@ def _block(
 
 
 def _sources(writer: BlockWriter, atoms: Sequence[Atom]) -> list[Source]:
-    """Operands of a nested program: arrays in memory, values without axes in registers."""
+    """Return the operands of a nested program: arrays in memory, values without axes in registers."""
     return [_source(writer, atom) for atom in atoms]
 
 
@@ -394,3 +400,30 @@ def _source(writer: BlockWriter, atom: Atom) -> Source:
 
 def _bind(writer: BlockWriter, variables: Sequence[Var], sources: Sequence[Source]) -> None:
     writer.sources.update(zip(variables, sources, strict=True))
+
+
+# -- records -----------------------------------------------------------------------------------------------------
+
+
+def _operands_in_memory(equation: Equation, values: Values) -> Sequence[Atom]:
+    """Return the operands that all lanes of a loop share, where it runs in lanes, else all operands."""
+    shared = shared_arrays(equation)
+    return equation.inputs if shared is None else shared
+
+
+def _while_cost(equation: Equation, nested: Nested) -> Cost:
+    return replace(nested_cost(equation, nested), unknown_trips=True)
+
+
+def _scan_cost(equation: Equation, nested: Nested) -> Cost:
+    return nested_cost(equation, nested).times(equation.params["length"])
+
+
+def _cond_cost(equation: Equation, nested: Nested) -> Cost:
+    return max(nested, key=lambda cost: cost.work, default=NOTHING)
+
+
+WHILE: Final = Schedule(Structured, "while", _while_cost, write_while, _operands_in_memory)
+FOR: Final = Schedule(Structured, "for", nested_cost, write_for, _operands_in_memory)
+SCAN: Final = Schedule(Structured, "scan", _scan_cost, write_scan, _operands_in_memory)
+COND: Final = Schedule(Structured, "cond", _cond_cost, write_cond)

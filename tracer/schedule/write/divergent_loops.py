@@ -1,8 +1,8 @@
-"""Loops over lanes that have nothing to do with one another: a nest in which every lane is a native loop.
+"""Divergent loops: a nest over independent lanes in which every lane is a native loop.
 
-A loop over arrays runs through memory in every round, and what batching makes of a `while_loop` until the last lane is
-done. Where lanes are apart (`lane_fits`), operands are read once and results stored once instead, carries are in
-registers, vectors of lanes run until their slowest is done, and threads share them.
+A loop over arrays would stream through memory in every iteration, and a batched `while_loop` would do so until the last
+lane is done. Independent lanes (see `divergent.analysis`) read operands once and store results once instead. Carries
+are registers, each vector of lanes runs until its slowest is done, and threads share the vectors.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from tracer.schedule.write.program_writer import BlockWriter
 
 
 def shared_results(equation: Equation, read: Container[Var]) -> Equation | None:
-    """The part of a loop in lanes that gives its results without axes, which are the same in all lanes, where read."""
+    """Return the part of a loop in lanes that computes its results without axes, if any is read."""
     wanted = tuple(v for v in equation.outputs if v in read and not v.type.shape)
     given = tuple(dict.fromkeys(a for a in equation.inputs if isinstance(a, Var)))
     return dce(Program(given, (equation,), wanted)).equations[0] if wanted else None
 
 
 def write_lanes(writer: BlockWriter, equation: Equation, fit: LaneFit) -> None:
-    """Write the loop; results that nobody reads are not stored."""
+    """Write the loop. Dead results are not stored."""
     w = FunctionWriter(writer)
     read = [n for n, v in enumerate(equation.outputs) if v in writer.plan.last_read and v.type.shape]
     taken = _taken_over(writer, equation, read)
@@ -48,7 +48,7 @@ def write_lanes(writer: BlockWriter, equation: Equation, fit: LaneFit) -> None:
 
 
 def _taken_over(writer: BlockWriter, equation: Equation, read: Sequence[int]) -> dict[int, Memory]:
-    """The memory of carries that nobody reads when the loop is done, by the results that take it."""
+    """Return the memory of carries that are dead after the loop, by the results that take it."""
     taken: dict[int, Memory] = {}
     first = len(equation.inputs) - len(equation.outputs)
     for n in read:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tracer.ir.loop import index_constant
+from tracer.ir.primitive import Structured
 from tracer.ir.program import Equation
 from tracer.ir.scalar import ScalarOp
+from tracer.schedule.terms.cost import moves_of_results
+from tracer.schedule.terms.schedules import Schedule
 from tracer.schedule.write.program_writer import BlockWriter
 
 
 def write_check(writer: BlockWriter, equation: Equation) -> None:
-    """A fault where the condition is false and the guard holds; both have no axes."""
+    """Write a fault where the condition is false and the guard holds. Neither has axes."""
     condition, guard = equation.inputs
     b = writer.builder
     failed = b.apply(ScalarOp.NOT, writer.element_of(condition)[0])
@@ -20,7 +25,7 @@ def write_check(writer: BlockWriter, equation: Equation) -> None:
 
 
 def write_callback(writer: BlockWriter, equation: Equation) -> None:
-    """A call into Python with the operands' memory; it fills the results'."""
+    """Write a call into Python with the memory of operands and results."""
     inputs = [writer.memory_of(atom) for atom in equation.inputs]
     outputs = [writer.target_of(v) if v.type.shape else writer.allocate(v.type) for v in equation.outputs]
     slot = len(writer.module.callbacks)
@@ -29,3 +34,7 @@ def write_callback(writer: BlockWriter, equation: Equation) -> None:
     writer.builder.leave()
     for variable, memory in zip(equation.outputs, outputs, strict=True):
         writer.sources[variable] = memory
+
+
+CHECK: Final = Schedule(Structured, "check", moves_of_results, write_check)
+CALLBACK: Final = Schedule(Structured, "callback", moves_of_results, write_callback)

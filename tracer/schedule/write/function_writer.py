@@ -26,11 +26,11 @@ class FunctionWriter:
         self.extents: dict[Register, int] = {}
 
     def memory(self, outer: Memory, *, written: bool = False) -> Memory:
-        """An outer array, as the function sees it."""
+        """Return an outer array, as the function sees it."""
         return self.parameters.memory(outer, written=written)
 
     def source_of(self, variable: Var) -> Source:
-        """A value of the enclosing block, as the function sees it."""
+        """Return a value of the enclosing block, as the function sees it."""
         source = self.writer.source_of(variable)
         match source:
             case Memory():
@@ -41,7 +41,7 @@ class FunctionWriter:
                 return source
 
     def puller(self) -> Puller:
-        """Elements for the scope that is open; good until it closes."""
+        """Return a puller for the open scope, valid until it closes."""
         return Puller(self.builder, self.source_of, self.extents, self.writer.module.sites)
 
     def element(self, atom: Atom, index: Index) -> Element:
@@ -49,7 +49,7 @@ class FunctionWriter:
 
     @contextmanager
     def loops(self, shape: Sequence[int], kind: LoopKind | Sequence[LoopKind]) -> Iterator[tuple[Affine, ...]]:
-        """Loops over a shape, outermost first, of one kind or of one for each axis; gives the index."""
+        """Open loops over a shape, outermost first, of one kind or one for each axis, and yield the index."""
         kinds = [kind] * len(shape) if isinstance(kind, LoopKind) else kind
         with ExitStack() as stack:
             index = []
@@ -63,11 +63,11 @@ class FunctionWriter:
             yield tuple(index)
 
     def store(self, target: Memory, index: Sequence[Affine], element: Element, mask: Operand | None = None) -> None:
-        """target[index] = element, where the mask holds."""
+        """Store target[index] = element, where the mask holds."""
         self.store_at(target, flatten(index, target.type.shape), element, mask)
 
     def store_at(self, target: Memory, position: Affine, element: Element, mask: Operand | None = None) -> None:
-        """The element at a row-major position of the target = element, where the mask holds."""
+        """Store an element at a row-major position of the target, where the mask holds."""
         place = plus(target.start, scaled(position, len(element)))
         for part, value in enumerate(element):
             self.builder.store(target.buffer, Address(place.constant + part, place.terms), value, mask=mask)

@@ -11,7 +11,7 @@ from tracer.schedule.write.program_writer import BlockWriter
 
 
 def stack_of(writer: BlockWriter, atom: Atom) -> StackSource:
-    """The growable stack that holds a value."""
+    """Return the growable stack that holds a value."""
     source = writer.source_of(atom) if isinstance(atom, Var) else None
     if not isinstance(source, StackSource):
         raise InternalError(f"a stack was expected, not {atom}")
@@ -19,7 +19,7 @@ def stack_of(writer: BlockWriter, atom: Atom) -> StackSource:
 
 
 def new_stack(writer: BlockWriter) -> StackSource:
-    """One more growable stack, empty whenever control comes here."""
+    """Return one more growable stack, reset whenever control reaches this point."""
     number = writer.module.stacks
     writer.module.stacks += 1
     writer.builder.reset(number)
@@ -27,7 +27,7 @@ def new_stack(writer: BlockWriter) -> StackSource:
 
 
 def own_stack(writer: BlockWriter, equation: Equation, atom: Atom) -> StackSource:
-    """The stack that holds a value, for an equation that changes it: a copy where others read it, too."""
+    """Return the stack of a value, for an equation that changes it: a copy where it has other readers."""
     source = stack_of(writer, atom)
     assert isinstance(atom, Var) and isinstance(atom.type, StackType)  # noqa: PT018
     if sum(atom is other for other in equation.inputs) == 1 and writer.dies_here(atom):
@@ -38,7 +38,7 @@ def own_stack(writer: BlockWriter, equation: Equation, atom: Atom) -> StackSourc
 
 
 def copy_stack(writer: BlockWriter, target: StackSource, source: StackSource, type: StackType) -> None:
-    """Every item of one stack to another, which is empty."""
+    """Write every item of one stack to another, which is empty."""
     b, item = writer.builder, type.item
     held, count = writer.allocate(item), scalar_count(item)
     with b.for_("item", 0, b.length(source.number, max(1, byte_size(item)))) as loop:

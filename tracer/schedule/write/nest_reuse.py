@@ -1,11 +1,12 @@
-"""Equal nests are planned often and written once: what a nest computes is a key, what it reads and stores its leaves.
+"""Reuse of equal nests: a function is written once for each key, which is all that a nest computes.
 
-A key is a nest's equations with variables numbered in order of discovery. Two nests with equal keys have the same
-function, called with their own leaves. Nests that may fault have no key, since each fault names its own place.
+A key is a nest's equations with variables numbered in order of discovery. Leaves are the arrays and scalars that it
+reads and stores. Nests with equal keys share a function, called with their own leaves. Nests that may fault have no
+key, since each fault names its own line.
 
-Nests that differ in numbers alone, as the steps of an unrolled loop do that know their time, are one function, too,
-once there are several of them: it takes the numbers as arguments. Only numbers that arithmetic and comparisons read
-are such, since other operations are written in another way for numbers that are known.
+Nests that differ in constants alone, such as the steps of an unrolled loop over time, share a function once there are
+several of them: it takes the constants as arguments. Only constants of arithmetic and comparisons qualify, since other
+operations are written differently for concrete operands.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from tracer.schedule.plan.steps import Nest
 from tracer.schedule.terms.value_locations import Inline, Memory, Scalars, Source
 from tracer.schedule.write.nest_writer import Argument, Invocation
 
-ALIKE: Final = 4  # nests that differ in numbers alone, of which the last is a function of them
 _MOST_NUMBERS: Final = 8  # that a function takes as arguments: each has a register throughout its loop
 _ARITHMETIC: Final = (ScalarOp.ADD, ScalarOp.SUB, ScalarOp.MUL, ScalarOp.DIV, ScalarOp.MAX, ScalarOp.MIN)
 
@@ -48,19 +48,19 @@ class Written:
     order: tuple[int, ...]
 
     def arguments(self, nest: NestKey) -> list[Argument]:
-        """What to call the function with for an equal nest."""
+        """Return the arguments for an equal nest."""
         return [nest.leaves[number] for number in self.order]
 
 
 def written(name: str, nest: NestKey, invocation: Invocation) -> Written:
-    """What there is to know of a nest's function for those that equal it."""
+    """Return a nest's function with the facts that a call for an equal nest needs."""
     numbers = {_place(leaf): number for number, leaf in enumerate(nest.leaves)}
     return Written(name, tuple(numbers[_place(argument)] for argument in invocation.arguments))
 
 
 @dataclass(frozen=True, slots=True)
 class Lifted:
-    """A nest that reads numbers in registers. numbers: what those hold; sources: where its values are."""
+    """A nest that reads its constants from registers. numbers: their values. sources: locations of its values."""
 
     nest: Nest
     key: NestKey
@@ -68,13 +68,13 @@ class Lifted:
     source_of: Callable[[Var], Source]
 
     def arguments(self, function: Written) -> list[Argument]:
-        """What to call the function with: this nest's numbers."""
+        """Return the arguments for this nest: its constants."""
         given = function.arguments(self.key)
         return [self.numbers.get(a, a) if isinstance(a, Register) else a for a in given]
 
 
 def lifted_nest(nest: Nest, source_of: Callable[[Var], Source], target_of: Callable[[Var], Memory]) -> Lifted | None:
-    """The nest with its numbers as arguments; None where it has none, or many, or may fault."""
+    """Return the nest with its constants as arguments, or None where it has none, or too many, or may fault."""
     encoder = _Lifting(nest, source_of)
     key = encoder.encode(target_of)
     if key is None or not 0 < len(encoder.constants) <= _MOST_NUMBERS:
@@ -92,7 +92,7 @@ def lifted_nest(nest: Nest, source_of: Callable[[Var], Source], target_of: Calla
 
 
 def nest_key(nest: Nest, source_of: Callable[[Var], Source], target_of: Callable[[Var], Memory]) -> NestKey | None:
-    """The nest's key; None if it may fault."""
+    """Return the nest's key, or None if it may fault."""
     return _Encoder(nest, source_of).encode(target_of)
 
 
@@ -103,7 +103,7 @@ class _Encoder:
         self.own = {e.outputs[0]: e for e in nest.roots if not is_reduction(e)}
         self.parts: list[Hashable] = [nest.domain, nest.axes]
         self.numbers: dict[Var, int] = {}
-        self.found: list[Var] = []  # variables in the order of their numbers
+        self.found: list[Var] = []  # variables by index
         self.leaves: list[Argument] = []
         self.places: dict[Place, int] = {}
 
@@ -157,7 +157,7 @@ class _Encoder:
         return (self._leaf(operand), operand.dtype)
 
     def _leaf(self, argument: Argument) -> int:
-        """The argument's number among the leaves; one that comes again keeps the number that it had."""
+        """Return the argument's index among the leaves, the same for a repeated argument."""
         number = self.places.setdefault(_place(argument), len(self.leaves))
         if number == len(self.leaves):
             self.leaves.append(argument)
@@ -165,7 +165,7 @@ class _Encoder:
 
 
 class _Lifting(_Encoder):
-    """Encodes a nest without its numbers. made: each equation's part of the key, and it as it reads registers."""
+    """Encoder of a nest without its constants. made: each equation's part of the key, and the equation on registers."""
 
     def __init__(self, nest: Nest, source_of: Callable[[Var], Source]) -> None:
         super().__init__(nest, source_of)
@@ -175,9 +175,9 @@ class _Lifting(_Encoder):
 
     def _inputs(self, equation: Equation) -> Hashable:
         if equation not in self.made:
-            lifts = _takes_numbers(equation)
+            lifts = _takes_constants(equation)
             inputs = [
-                self._lifted(a) if lifts and isinstance(a, Literal) and _is_number(a) else a for a in equation.inputs
+                self._lifted(a) if lifts and isinstance(a, Literal) and _is_float(a) else a for a in equation.inputs
             ]
             changed = any(a is not b for a, b in zip(inputs, equation.inputs, strict=True))
             new = replace(equation, inputs=tuple(inputs)) if changed else equation
@@ -198,7 +198,7 @@ class _Lifting(_Encoder):
         return self._number(atom) if register is None else ("number", self._leaf(register), atom.type)
 
 
-def _takes_numbers(equation: Equation) -> bool:
+def _takes_constants(equation: Equation) -> bool:
     """Whether an equation is computed in the same way from a number that is known and from one that is not."""
     match equation.primitive.lower:
         case Pointwise(op):
@@ -209,7 +209,7 @@ def _takes_numbers(equation: Equation) -> bool:
             return False
 
 
-def _is_number(literal: Literal) -> bool:
+def _is_float(literal: Literal) -> bool:
     return literal.type.dtype in (F32, F64)
 
 

@@ -1,7 +1,7 @@
 """A planned nest as a function of loop IR: a loop over the domain that stores its roots and joins its reductions.
 
-Loops over kept axes are PARALLEL, loops over reduced axes SERIAL with combining carries; the mapping to a CPU or GPU
-comes afterwards. Adjacent loops that memory does not tell apart are one loop.
+Loops over kept axes are PARALLEL, loops over reduced axes SERIAL with combining carries. The mapping to a CPU or GPU
+comes later. Adjacent loops over contiguous memory are one loop.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Parameters:
         self._registers: dict[Register, Register] = {}
 
     def memory(self, outer: Memory, *, written: bool = False) -> Memory:
-        """The outer array as the function sees it."""
+        """Return the outer array as the function sees it."""
         key = (outer.buffer, outer.start)
         number = self._buffers.get(key)
         if number is None:
@@ -85,7 +85,7 @@ class Parameters:
         return Memory(buffer, ZERO, outer.type)
 
     def operand(self, outer: Operand) -> Operand:
-        """An outer scalar as the function sees it."""
+        """Return an outer scalar as the function sees it."""
         if isinstance(outer, Constant):
             return outer
         if outer not in self._registers:
@@ -120,7 +120,7 @@ class NestWriter:
         self.puller = Puller(self.body, self._source, extents, sites)
 
     def write(self, name: str) -> Invocation:
-        """The function and its arguments."""
+        """Return the function and its arguments."""
         nest = self.nest
         stored = {v: self.parameters.memory(self.targets(v), written=True) for v in self._root_variables()}
         places = zip(self.registers, self.sizes, self.box, strict=True)
@@ -133,7 +133,7 @@ class NestWriter:
                 sums += self._sums(equation, index)
             else:
                 elements[variable] = self.puller.element(variable, index)
-        for variable, element in elements.items():  # after all loads: a root may take the place of what others read
+        for variable, element in elements.items():  # after all loads: a root may overwrite an operand of others
             _store(self.body, stored[variable], flatten(index, nest.domain), element)
         tail = self._tail(sums, stored, index)
         axes = [
@@ -173,7 +173,7 @@ class NestWriter:
         return sums
 
     def _tail(self, sums: Sequence[Sum], stored: dict[Var, Memory], index: Sequence[Affine]) -> list[Statement]:
-        """What follows the reduced loops: convert and store their results."""
+        """Return the statements after the reduced loops: their results converted and stored."""
         builder = Builder()
         kept = [axis for axis in range(len(index)) if axis not in (self.nest.axes or ())]
         position = flatten([index[a] for a in kept], [self.nest.domain[a] for a in kept])
@@ -188,7 +188,7 @@ class NestWriter:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """One scalar that a nest reduces: the array it belongs to, what is joined, and the register of the result."""
+    """One scalar reduction of a nest: its array, operation, operand, and the register of the result."""
 
     variable: Var
     op: ScalarOp
@@ -211,12 +211,12 @@ def _store(builder: Builder, target: Memory, position: Affine, element: Element)
 
 
 def _initial(op: ScalarOp, x: Operand) -> Constant:
-    """What a reduction starts from: its identity, +0 for sums so that the sum of nothing is no negative zero."""
+    """Return the initial value of a reduction: its identity, but +0 for sums, so that an empty sum is not -0."""
     return constant(0 if op is ScalarOp.ADD else identity(op, x.dtype), x.dtype)
 
 
 def _wrap(inner: list[Statement], outer: list[Statement], axes: Sequence[Axis], sums: Sequence[Sum]) -> Block:
-    """The loops around a nest's statements: reduced ones inside, then `outer`, then the kept ones."""
+    """Return the loops around a nest's statements: reduced ones innermost, then `outer`, then the kept ones."""
     reduced = [axis for axis in axes if axis.reduced]
     statements = [*_reduced_loops(inner, reduced, sums), *outer] if sums else inner
     for axis in reversed([a for a in axes if not a.reduced] if sums else axes):
@@ -232,7 +232,7 @@ def _loop(
 
 
 def _reduced_loops(inner: list[Statement], axes: Sequence[Axis], sums: Sequence[Sum]) -> list[Statement]:
-    """Loops that join partial results; the innermost one says so, those around it hand the sums on."""
+    """Return the loops that join partial results. The innermost one combines, outer ones pass the sums on."""
     if not axes:
         start = [Compute(s.result, s.op, (_initial(s.op, s.value), s.value)) for s in sums]
         return [*inner, *start]

@@ -1,12 +1,12 @@
-"""A program as loop IR statements: its steps in order, its values in registers, in the arena, or where they must go.
+"""A program as loop IR statements: its steps in order, its values in registers, in the arena, or in their targets.
 
-Values without axes live in registers of the enclosing function; arrays live in memory, and every loop over arrays is
-a function of its own that the enclosing one invokes, so that equal nests are written once.
+Values without axes live in registers of the enclosing function. Arrays live in memory. Every loop over arrays is a
+function of its own that the enclosing one invokes, so that equal nests are written once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tracer.errors import InternalError
@@ -15,6 +15,7 @@ from tracer.ir.loop import Address, Buffer, Function, Space
 from tracer.ir.loop.build import Builder
 from tracer.ir.primitive import Effect
 from tracer.ir.program import Atom, Equation, Literal, Program, Var
+from tracer.ir.target import Target
 from tracer.ir.types import Type
 from tracer.schedule.elements.gather_bounds import FaultSites
 from tracer.schedule.elements.in_place_updates import is_update, reads_its_array
@@ -24,47 +25,34 @@ from tracer.schedule.plan.fusion import plan_block
 from tracer.schedule.plan.steps import BlockPlan, Nest, Other, Rename, Single
 from tracer.schedule.plan.update_chains import Versions
 from tracer.schedule.terms.canonical_key import function_key
+from tracer.schedule.terms.schedules import Schedules
 from tracer.schedule.terms.value_locations import Element, Inline, Memory, Scalars, Source, StackSource
-from tracer.schedule.write.nest_reuse import ALIKE, NestKey, Written, lifted_nest, nest_key, written
+from tracer.schedule.write.nest_reuse import NestKey, Written, lifted_nest, nest_key, written
 from tracer.schedule.write.nest_writer import Argument, Invocation, NestWriter
 
-_MOST_IN_LINE = 32  # calls of nests without a branch: LLVM takes time in the square of what is in line
+_MOST_IN_LINE = 32  # calls of nests without a branch: LLVM's time is quadratic in a basic block
 
 
 class ModuleState:
-    """What the blocks of one module share: functions (equal ones once), the arena, fault sites, callbacks.
+    """State that the blocks of one module share: functions (equal ones once), the arena, fault sites, callbacks."""
 
-    write_other: the schedules of equations that are no plain nests. short_products: whether the machine multiplies
-    matrices of bf16. takes_numbers: whether functions may take numbers as arguments. tile: bytes of a tile of what is
-    cumulative, mapped to a CPU; None where it stays a plain loop.
-    """
-
-    def __init__(
-        self,
-        write_other: Callable[[BlockWriter, Equation], None],
-        *,
-        short_products: bool = False,
-        takes_numbers: bool = False,
-        tile: int | None = None,
-    ) -> None:
-        self.write_other = write_other
-        self.tile = tile
-        self.short_products = short_products
-        self.takes_numbers = takes_numbers
+    def __init__(self, schedules: Schedules, target: Target) -> None:
+        self.schedules = schedules
+        self.target = target
         self.functions: list[Function] = []
         self.arena = Arena()
         self.sites = FaultSites()
         self.callbacks: list[Any] = []
         self.stacks = 0
         self.written: dict[NestKey, Written] = {}  # nests that may come again
-        self.alike: dict[NestKey, int | Written] = {}  # nests but for their numbers: how many, or their function
+        self.alike: dict[NestKey, int | Written] = {}  # nests without their constants: their count, or their function
         self._names: dict[Any, str] = {}
 
     def next_name(self) -> str:
         return f"nest{len(self.functions)}"
 
     def share(self, function: Function) -> str:
-        """The name of an equal function written before, or of this one from now on."""
+        """Return the name of an equal function written before, or of this one from now on."""
         key = function_key(function)
         if key not in self._names:
             self._names[key] = function.name
@@ -93,7 +81,7 @@ class BlockWriter:
         self.module = module
         self.builder = builder
         self.program = program
-        self.plan: BlockPlan = plan_block(program, calls=calls)
+        self.plan: BlockPlan = plan_block(program, module.schedules, calls=calls)
         self.sources: dict[Var, Source] = dict(zip(program.inputs, inputs, strict=True))
         self.step = 0  # the number of the step that is being written
         self.invocations = 0
@@ -102,7 +90,7 @@ class BlockWriter:
         own = owned or [False] * len(inputs)
         self.owned: set[Var] = {v for v, on in zip(program.inputs, own, strict=True) if on}
         self.shared: set[Var] = set()  # values whose memory goes by several names
-        self.framed: set[Var] = set()  # updates whose targets hold already what is around them
+        self.framed: set[Var] = set()  # updates whose targets already hold the elements around them
         self.versions = Versions(program, self.plan)
         inputs_set = set(program.inputs)
         for atom, target in zip(program.outputs, targets, strict=True):
@@ -125,19 +113,19 @@ class BlockWriter:
                 case Rename(equation):
                     self._rename(equation)
                 case Other(equation):
-                    self.module.write_other(self, equation)
+                    self.module.schedules.write(self, equation)
         return [self._output(a, t) for a, t in zip(self.program.outputs, self.wanted, strict=True)]
 
     # sources
 
     def source_of(self, variable: Var) -> Source:
-        """Where a value is now."""
+        """Return where a value is now."""
         if variable in self.plan.inline:
             return Inline(self.plan.inline[variable])
         return self.sources[variable]
 
     def target_of(self, variable: Var) -> Memory:
-        """Memory for a value that is about to be stored: its target, or a new slice of the arena."""
+        """Return memory for a value to be stored: its target, or a new slice of the arena."""
         source = self.sources.get(variable)
         if isinstance(source, Memory):
             return source
@@ -146,11 +134,11 @@ class BlockWriter:
         return memory
 
     def allocate(self, type: Type) -> Memory:
-        """New memory in the arena."""
+        """Return new memory in the arena."""
         return self.module.arena.allocate(type)
 
     def memory_of(self, atom: Atom) -> Memory:
-        """The value in memory: stored to the arena first where it is in registers. Arrays must be there already."""
+        """Return the memory of a value, stored to the arena first if it is in registers. Arrays must be in memory."""
         source = Scalars(literal_element(atom)) if isinstance(atom, Literal) else self.source_of(atom)
         match source:
             case Memory():
@@ -163,7 +151,7 @@ class BlockWriter:
                 raise InternalError(f"{atom} is wanted in memory, where it is not: {source}")
 
     def element_of(self, atom: Atom) -> Element:
-        """The one element of a value without axes, in registers."""
+        """Return the one element of a value without axes, in registers."""
         return Puller(self.builder, self.source_of, {}, self.module.sites).element(atom, ())
 
     def store(self, memory: Memory, element: Element) -> None:
@@ -172,7 +160,7 @@ class BlockWriter:
             self.builder.store(memory.buffer, Address(memory.start.constant + part, memory.start.terms), value)
 
     def reads(self, atoms: Sequence[Atom]) -> set[Var]:
-        """The values that are read for the atoms' elements: themselves, or what inline ones are computed from."""
+        """Return the values that are read for the atoms' elements: themselves, or operands of inline ones."""
         found: set[Var] = set()
         waiting, seen = [a for a in atoms if isinstance(a, Var)], set[Var]()
         while waiting:
@@ -193,7 +181,7 @@ class BlockWriter:
         return mine and variable not in self.shared and self.plan.last_read.get(variable, -1) == self.step
 
     def may_take_over(self, equation: Equation, operand: Var, result: Var) -> bool:
-        """Whether a result may be made in its operand's memory, which nobody else reads or is to be stored in."""
+        """Whether a result may take over its operand's memory, which has no other reader and is no target."""
         source = self.sources.get(operand)
         promised = isinstance(source, Memory) and any(source.view == target.view for target in self.targets.values())
         alone = sum(operand is atom for atom in equation.inputs) == 1
@@ -228,7 +216,7 @@ class BlockWriter:
         if key is not None and before is not None:
             self._call(before.name, before.arguments(key), faults=False)
             return
-        if key is not None and self.module.takes_numbers and self._write_alike(nest):
+        if key is not None and self.module.target.parametric_nests and self._write_alike(nest):
             return
         writer = NestWriter(nest, self.source_of, self.target_of, self.module.sites)
         invocation = writer.write(self.module.next_name())
@@ -237,12 +225,12 @@ class BlockWriter:
             self.module.written[key] = written(name, key, invocation)
 
     def _write_alike(self, nest: Nest) -> bool:
-        """Call a function of the nest's numbers, if several nests came before that differ in these alone."""
+        """Call a function of the nest's constants, if several nests before differed in these alone."""
         lifted = lifted_nest(nest, self.source_of, self.target_of)
         if lifted is None:
             return False
         known = self.module.alike.get(lifted.key, 1)
-        if isinstance(known, int) and known < ALIKE:
+        if isinstance(known, int) and known < self.module.target.limits.equal_nests:
             self.module.alike[lifted.key] = known + 1
             return False
         if isinstance(known, int):
@@ -266,7 +254,7 @@ class BlockWriter:
             self.builder.leave()
 
     def _aim(self, equation: Equation) -> None:
-        """What goes to a target under another shape is stored there at once."""
+        """Let an array that reaches a target under another shape be stored there at once."""
         (old,), (new,) = equation.inputs, equation.outputs
         target = self.targets.get(new)
         if target is not None and isinstance(old, Var) and old not in self.program.inputs:
@@ -302,7 +290,7 @@ class BlockWriter:
 
 
 def entry_buffer(name: str, type: Type, space: Space) -> Memory:
-    """The memory of an operand or result of the program."""
+    """Return the memory of an operand or result of the program."""
     dtype, _ = components(type)
     buffer = Buffer(name, dtype, scalar_count(type), space, written=space in (Space.OUTPUT, Space.DONATED))
     return Memory(buffer, Address(), type)

@@ -1,23 +1,28 @@
-"""Scatters: a copy of the operand (or the operand itself, where it dies), and a loop over the updates in order.
+"""Scatters: a copy of the operand, or the operand itself at its last use, and a loop over the updates in order.
 
-Axes along which updates cannot meet are parallel loops: those of windows, and those that the operand is batched over.
+Axes along which updates cannot overlap are parallel loops: axes of windows and batch axes of the operand.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from tracer.ir import dtypes
 from tracer.ir.loop import Address, LoopKind, Operand
-from tracer.ir.primitive import Scatter
+from tracer.ir.primitive import Alias, Scatter
 from tracer.ir.program import Atom, Equation, Literal, Var
 from tracer.ir.scalar import ScalarOp
+from tracer.ir.types import size
 from tracer.primitives.arrays.indexing.dimension_numbers import ScatterDimensionNumbers
 from tracer.schedule.elements.complex.arithmetic import combine
 from tracer.schedule.elements.gather_bounds import scatter_window, update_window
-from tracer.schedule.elements.in_place_updates import is_most
+from tracer.schedule.elements.in_place_updates import is_most, is_stored_at_once, reads_its_array
+from tracer.schedule.elements.puller import is_map
 from tracer.schedule.terms.affine import Affine, flatten, plus, scaled, shifted
-from tracer.schedule.terms.value_locations import Element, Memory
+from tracer.schedule.terms.cost import Cost, Nested, no_cost
+from tracer.schedule.terms.schedules import CHEAP, Schedule, Values
+from tracer.schedule.terms.value_locations import Element, Memory, Scalars
 from tracer.schedule.write.concatenate_pad import around
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
@@ -31,7 +36,7 @@ _ON_BOOL = {
 
 
 def memory_with_values(writer: BlockWriter, equation: Equation, operand: Atom, variable: Var) -> Memory:
-    """The result's memory, holding the operand's values: the operand's own where it dies here, else a copy."""
+    """Return the result's memory, holding the operand's values: the operand's own at its last use, else a copy."""
     source = writer.memory_of(operand)
     if isinstance(operand, Var) and writer.may_take_over(equation, operand, variable):
         writer.sources[variable] = source
@@ -44,7 +49,7 @@ def memory_with_values(writer: BlockWriter, equation: Equation, operand: Atom, v
 
 
 def write_scatter(writer: BlockWriter, equation: Equation) -> None:
-    """One of the scatters; its updates apply in row-major order."""
+    """Write a scatter. Updates apply in row-major order."""
     lower, updates = equation.primitive.lower, equation.inputs[2]
     assert isinstance(lower, Scatter)
     target = memory_with_values(writer, equation, equation.inputs[0], equation.outputs[0])
@@ -67,7 +72,7 @@ def write_scatter(writer: BlockWriter, equation: Equation) -> None:
 
 
 def _loops(equation: Equation) -> dict[int, LoopKind]:
-    """The updates' axes, outermost loop first; PARALLEL where updates at different places never reach one element.
+    """Return the updates' axes, outermost loop first: PARALLEL where updates never reach one element twice.
 
     Windows that move along their own axis may overlap: each is written whole before the next.
     """
@@ -116,7 +121,7 @@ def _combine(
 
 
 def write_update_slice(writer: BlockWriter, equation: Equation) -> None:
-    """dynamic_update_slice."""
+    """Write a dynamic_update_slice."""
     (operand, update, *_), (variable,) = equation.inputs, equation.outputs
     source = writer.memory_of(operand)
     read = operand if isinstance(operand, Var) and operand is not update and operand in writer.reads([update]) else None
@@ -142,7 +147,7 @@ def write_update_slice(writer: BlockWriter, equation: Equation) -> None:
 
 
 def _with_surroundings(writer: BlockWriter, equation: Equation, operand: Var) -> Memory:
-    """The result's memory, apart from the operand's, holding what the operand has around the update."""
+    """Return memory for the result, other than the operand's, holding the operand's elements around the update."""
     target, source = writer.target_of(equation.outputs[0]), writer.memory_of(operand)
     if equation.outputs[0] in writer.framed:
         return target
@@ -158,3 +163,55 @@ def _with_surroundings(writer: BlockWriter, equation: Equation, operand: Var) ->
             f.store(result, place, f.puller().load(old, place))
         f.invoke()
     return target
+
+
+def write_alias(writer: BlockWriter, equation: Equation) -> None:
+    """Write the operands, each in its result's memory: taken over where they die here, else copied."""
+    for atom, variable in zip(equation.inputs, equation.outputs, strict=True):
+        if variable.type.shape:
+            memory_with_values(writer, equation, atom, variable)
+        else:
+            writer.sources[variable] = Scalars(writer.element_of(atom))
+
+
+# -- records -----------------------------------------------------------------------------------------------------
+
+_CHEAP_ONCE: Final = 8  # operations that a loop on one thread takes over
+
+
+def _operands_of_scatter(equation: Equation, values: Values) -> list[Atom]:
+    """Return the array, and other operands where it must not be copied or they are too expensive for one thread."""
+    array, *others = equation.inputs
+    kept = reads_its_array(equation, values.definitions) is not False
+    return [array, *(a for a in others if isinstance(a, Var) and (kept or _is_expensive(a, equation, values)))]
+
+
+def _is_expensive(operand: Var, scatter: Equation, values: Values) -> bool:
+    """Return whether to materialise `operand` before `scatter`.
+
+    Scatters are serial, so an operand that is expensive to recompute per window is computed first, in a parallel nest.
+    """
+    once = size(operand.type) >= size(scatter.inputs[2].type)
+    return values.costs.get(operand, 0) > (_CHEAP_ONCE if once else CHEAP)
+
+
+def _operands_of_update(equation: Equation, values: Values) -> Sequence[Atom]:
+    """Return the array alone where the new values are computed as they are stored, else all operands."""
+    return equation.inputs[:1] if is_stored_at_once(equation, values.definitions) else equation.inputs
+
+
+def _operands_of_alias(equation: Equation, values: Values) -> Sequence[Atom]:
+    return () if is_map(equation) else equation.inputs
+
+
+def _scatter_cost(equation: Equation, nested: Nested) -> Cost:
+    """Return an operation, or a move, for each element of the updates: others stay."""
+    lower = equation.primitive.lower
+    assert isinstance(lower, Scatter)
+    count = size(equation.inputs[1 if lower.kind == "slice" else 2].type)
+    return Cost(moves=count) if lower.op is None else Cost(flops=count)
+
+
+SCATTER: Final = Schedule(Scatter, "windows", _scatter_cost, write_scatter, _operands_of_scatter)
+UPDATE_SLICE: Final = Schedule(Scatter, "slice", _scatter_cost, write_update_slice, _operands_of_update)
+ALIAS: Final = Schedule(Alias, "", no_cost, write_alias, _operands_of_alias)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 from typing import Final
 
 from tracer.ir import dtypes
 from tracer.ir.loop import Carry, LoopKind, Operand, Register
 from tracer.ir.loop.build import Builder, constant
-from tracer.ir.program import Equation
+from tracer.ir.primitive import Reduce
+from tracer.ir.program import Atom, Equation
 from tracer.ir.reductions import identity
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.elements.complex.arithmetic import combine
 from tracer.schedule.elements.pointwise import convert, scalar_op
+from tracer.schedule.elements.puller import is_reduction
 from tracer.schedule.terms.affine import Affine, of_register, scaled, shifted
+from tracer.schedule.terms.cost import flops_of_operand
+from tracer.schedule.terms.schedules import Schedule, Values
 from tracer.schedule.terms.value_locations import Element
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
@@ -24,14 +29,14 @@ _COMPLEX_STARTS: Final = {
 
 
 def join(b: Builder, op: ScalarOp, x: Element, y: Element) -> Element:
-    """x op y on elements."""
+    """Return x op y on elements."""
     if len(x) == 2:
         return combine(b, op, x, y)
     return tuple(scalar_op(b, op, pair) for pair in zip(x, y, strict=True))
 
 
 def start_of(op: ScalarOp, element_dtype: dtypes.DType, parts: int) -> list[Operand]:
-    """What an accumulation starts from."""
+    """Return the initial value of an accumulation."""
     on_bool = {
         ScalarOp.ADD: ScalarOp.OR,
         ScalarOp.MUL: ScalarOp.AND,
@@ -48,7 +53,7 @@ def start_of(op: ScalarOp, element_dtype: dtypes.DType, parts: int) -> list[Oper
 
 
 def write_cumulative(writer: BlockWriter, equation: Equation, op: ScalarOp) -> None:
-    """Every partial result along one axis; the others are independent."""
+    """Write every partial result along one axis. Other axes are independent."""
     (variable,), (operand,) = equation.outputs, equation.inputs
     axis, reverse = equation.params["axis"], equation.params.get("reverse", False)
     shape = variable.type.shape
@@ -75,8 +80,11 @@ def write_cumulative(writer: BlockWriter, equation: Equation, op: ScalarOp) -> N
     f.invoke()
 
 
-def write_serial_reduction(writer: BlockWriter, equation: Equation, op: ScalarOp) -> None:
-    """A reduction in row-major order, for operations on pairs (products and extremes of complex numbers)."""
+def write_serial_reduction(writer: BlockWriter, equation: Equation) -> None:
+    """Write a reduction in row-major order, whose partial results do not join: complex products, max and min."""
+    lower = equation.primitive.lower
+    assert isinstance(lower, Reduce)
+    op = lower.op
     (variable,), (operand,) = equation.outputs, equation.inputs
     axes, shape = equation.params["axes"], operand.type.shape
     target = writer.target_of(variable)
@@ -109,3 +117,10 @@ def _reduce_axes(
         index[axis] = of_register(loop.index)
         loop.yields(*_reduce_axes(f, operand, op, index, rest, list(loop.carries)))
     return list(loop.results)
+
+
+def _operands_in_memory(equation: Equation, values: Values) -> Sequence[Atom]:
+    return () if is_reduction(equation) else equation.inputs
+
+
+REDUCE: Final = Schedule(Reduce, "", flops_of_operand, write_serial_reduction, _operands_in_memory)

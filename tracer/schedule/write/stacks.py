@@ -1,16 +1,21 @@
 """Stacks in loop IR: each `stack_empty` is one growable stack of the call, which the operations on it change in place.
 
-What pushes to a stack, or adds to it, takes its place; a stack that others still read is copied first.
+An operation that pushes or adds takes its operand's stack over. A stack with other readers is copied first.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 from tracer.errors import InternalError
 from tracer.ir.layout import byte_size, scalar_count
 from tracer.ir.loop import LoopKind, Operand
+from tracer.ir.primitive import Structured
 from tracer.ir.program import Atom, Equation, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, KeyType, StackType, Type
+from tracer.schedule.terms.cost import no_cost
+from tracer.schedule.terms.schedules import Schedule
 from tracer.schedule.terms.value_locations import Memory, StackSource
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.growable_stacks import new_stack, own_stack, stack_of
@@ -24,8 +29,10 @@ def item_type(atom: Atom) -> ArrayType | KeyType:
 
 
 def write_stack(writer: BlockWriter, equation: Equation) -> None:
-    """One of the operations on stacks."""
-    b, name = writer.builder, equation.primitive.name
+    """Write one of the operations on stacks."""
+    lower, b = equation.primitive.lower, writer.builder
+    assert isinstance(lower, Structured)
+    name = lower.kind
     output = equation.outputs[0]
     if name == "stack_empty":
         writer.sources[output] = new_stack(writer)
@@ -61,7 +68,7 @@ def write_stack(writer: BlockWriter, equation: Equation) -> None:
 
 
 def _spread(writer: BlockWriter, number: int, kind: Type, wide: Type, axis: int) -> StackSource:
-    """A new stack, of the items broadcast along a new axis."""
+    """Return a new stack, of the items broadcast along a new axis."""
     b, spread = writer.builder, new_stack(writer)
     narrow, wider = writer.allocate(kind), writer.allocate(wide)
     with b.for_("item", 0, b.length(number, max(1, byte_size(kind)))) as loop:
@@ -102,3 +109,17 @@ def _add_all(writer: BlockWriter, number: int, other: int, kind: Type) -> None:
     with b.for_("item", 0, b.length(other, max(1, byte_size(kind)))) as loop:
         b.read_item(other, loop.index, items.view, scalar_count(kind))
         _add(writer, number, loop.index, items, kind)
+
+
+def _schedule(kind: str) -> Schedule:
+    return Schedule(Structured, kind, no_cost, write_stack)
+
+
+STACK_EMPTY: Final = _schedule("stack_empty")
+STACK_SPREAD: Final = _schedule("stack_spread")
+STACK_PUSH: Final = _schedule("stack_push")
+STACK_POP: Final = _schedule("stack_pop")
+STACK_ITEM: Final = _schedule("stack_item")
+STACK_PUT: Final = _schedule("stack_put")
+STACK_ADD_AT: Final = _schedule("stack_add_at")
+STACK_SUM: Final = _schedule("stack_sum")

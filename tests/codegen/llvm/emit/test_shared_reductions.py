@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tracer.numpy as tnp
+from tests.schedule.running import staged
 from tracer import jit
 from tracer.codegen.llvm.emit import module
 from tracer.codegen.llvm.emit.opt_level import level
 from tracer.codegen.llvm.toolchain.outlined_functions import apart
+from tracer.ir.target import CPU
+from tracer.passes.pipeline import optimize
+from tracer.runtime.compile.compile import compile_scheduled
 from tracer.runtime.native.object_cache import objects
 from tracer.schedule.cpu import vectorise
-from tracer.schedule.loops import reduction_splitting
-from tracer.schedule.loops.reduction_splitting import BLOCK
+from tracer.schedule.pipeline import schedule
 
+BLOCK = CPU.blocks.reduction
 RNG = np.random.default_rng(12)
 REDUCTIONS = (tnp.sum, tnp.prod, tnp.max, tnp.min, tnp.mean)
 
@@ -51,20 +56,18 @@ def test_calls_give_the_bits_of_loops_in_place(dtype: str, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(("dtype", "n", "times"), [("float64", 1 << 22, 4), ("float32", 10**7, 2)])
-def test_blocks_of_large_arrays_are_read_side_by_side(
-    dtype: str, n: int, times: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_of_large_arrays_are_read_side_by_side(dtype: str, n: int, times: int) -> None:
     """To the bits of one after another, as calls and in place."""
     x = array(dtype, n)
     name = f"@tracer_total_add_{'f64' if dtype == 'float64' else 'f32'}_{256 // x.itemsize}"
     found: list[list[Any]] = []
-    for beside in (reduction_splitting._BESIDE, ()):
-        monkeypatch.setattr(reduction_splitting, "_BESIDE", beside)
-        functions = [lambda x, k=k: tnp.sum(x * x) if k else tnp.sum(x) for k in (0, 1)]
-        texts = [jit(f).lower(x).llvm() for f in functions]
-        assert (f"{name}_{times}(" in texts[0]) == bool(beside)
-        assert (f"{name}(" in texts[0]) != bool(beside)
-        found.append([np.asarray(jit(f)(x)) for f in functions])
+    for streams in (CPU.machine.streams, ()):
+        target = replace(CPU, machine=replace(CPU.machine, streams=streams))
+        programs = [staged(lambda x, k=k: tnp.sum(x * x) if k else tnp.sum(x), [x]) for k in (0, 1)]
+        made = [compile_scheduled(p, schedule(optimize(p, target), target)) for p in programs]
+        assert (f"{name}_{times}(" in made[0].text) == bool(streams)
+        assert (f"{name}(" in made[0].text) != bool(streams)
+        found.append([compiled.run([x])[0] for compiled in made])
     for one, other in zip(*found, strict=True):
         assert one.tobytes() == other.tobytes()
 

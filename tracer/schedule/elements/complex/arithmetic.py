@@ -27,12 +27,12 @@ Pair = tuple[Value, Value]
 
 
 def combine(b: Builder, op: ScalarOp, x: Element, y: Element) -> Element:
-    """x op y, for an operation that reductions and scatters combine with."""
+    """Return x op y, for an operation that reductions and scatters combine with."""
     return _written(b, _OPERATIONS[op], x, y)
 
 
 def complex_pointwise(b: Builder, equation: Equation, elements: Sequence[Element]) -> Element:
-    """The element of an equation with complex operands or results."""
+    """Return the element of an equation with complex operands or results."""
     result = equation.outputs[0].type
     assert isinstance(result, ArrayType)
     match equation.primitive.lower:
@@ -64,7 +64,7 @@ def _written(b: Builder, function: Callable[..., Pair | Value], *elements: Eleme
 
 
 def _convert(b: Builder, element: Element, result: ArrayType) -> Element:
-    """Between real and complex: the imaginary part of a real number is 0, that of a complex one is dropped."""
+    """Convert between real and complex: a real value gets the imaginary part 0, a complex one loses its own."""
     real = dtypes.real_dtype(result.dtype)
     if not dtypes.is_complex(result.dtype):
         if dtypes.is_bool(result.dtype) and len(element) == 2:
@@ -79,13 +79,13 @@ def _convert(b: Builder, element: Element, result: ArrayType) -> Element:
 
 
 def product(z: Pair, w: Pair) -> Pair:
-    """z * w: rounded products, rounded sums."""
+    """Return z * w: rounded products, rounded sums."""
     (x, y), (u, v) = z, w
     return x * u - y * v, x * v + y * u
 
 
 def quotient(z: Pair, w: Pair) -> Pair:
-    """z / w, scaled by the larger part of w: it overflows only where the result does, or nearly so.
+    """Return z / w, scaled by the larger part of w: it overflows only where the result does, or nearly so.
 
     Smith 1962, Communications of the ACM 5(8). By zero both parts of z are divided by zero.
     """
@@ -102,12 +102,12 @@ def quotient(z: Pair, w: Pair) -> Pair:
 
 
 def magnitude(z: Pair) -> Value:
-    """|z|, without overflow; infinite where a part is, even beside NaN."""
+    """Return |z|, without overflow; infinite where a part is, even beside NaN."""
     return functions.real_function(ScalarOp.HYPOT, *z)
 
 
 def _extreme(order: Callable[[Value, Value], Value]) -> Callable[[Pair, Pair], Pair]:
-    """The first operand where it comes first by `order`, real parts before imaginary ones, or has a NaN part."""
+    """Return the first operand where it comes first by `order`, real parts before imaginary ones, or has a NaN part."""
 
     def function(z: Pair, w: Pair) -> Pair:
         (x, y), (u, v) = z, w

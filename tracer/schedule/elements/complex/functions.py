@@ -1,8 +1,8 @@
 """Functions of complex numbers by functions of their parts: roots, exponentials, logarithms, hyperbolic functions.
 
 Written on pairs of `Value`s, one formula for both widths. Nothing branches: where formulas differ by range, both are
-computed and one is selected. What would overflow or lose denormals on the way is scaled by powers of two. Special
-values follow C99, Annex G.6. sin, cos and tan are those of hyperbolic functions of iz, which swaps the parts.
+computed and one is selected. Operands that would overflow or lose denormals on the way are scaled by powers of two.
+Special values follow C99, Annex G.6. sin, cos and tan are hyperbolic functions of iz, which swaps the parts.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ INFINITY = math.inf
 
 
 def real_function(op: ScalarOp, *values: Value) -> Value:
-    """A scalar operation on floats."""
+    """Return a scalar operation on floats."""
     first = values[0]
     return first.code.apply(op, first.dtype, *(v.operand for v in values))
 
 
 def swapped(function: Callable[[Pair], Pair], z: Pair) -> Pair:
-    """The function of y + ix, its parts swapped: sin by sinh, asinh by asin, and so on."""
+    """Return the function of y + ix, its parts swapped: sin by sinh, asinh by asin, and so on."""
     real, imag = function((z[1], z[0]))
     return imag, real
 
@@ -39,7 +39,7 @@ def is_infinite(x: Value) -> Value:
 
 
 def larger(x: Value, y: Value) -> Value:
-    """The larger of |x| and |y|; NaN where either is."""
+    """Return the larger of |x| and |y|; NaN where either is."""
     return real_function(ScalarOp.MAX, abs(x), abs(y))
 
 
@@ -47,7 +47,7 @@ def larger(x: Value, y: Value) -> Value:
 
 
 def _scale_of(x: Value, y: Value) -> tuple[Value, Value]:
-    """Powers of two (s, 1/s), s^2 bringing the pair to where neither |z| overflows nor denormals lose bits."""
+    """Return powers of two (s, 1/s), s^2 bringing the pair to where neither |z| overflows nor denormals lose bits."""
     f, size = x.format, larger(x, y)
     large, small = size > 2.0 ** (f.bias - 4), size < f.tiny * 2.0 ** (f.fraction + 2)
     up = f.fraction + 1
@@ -57,7 +57,7 @@ def _scale_of(x: Value, y: Value) -> tuple[Value, Value]:
 
 
 def root_of_parts(x: Value, y: Value) -> tuple[Value, Value, Value, Value]:
-    """(a, b, h, s): sqrt(x + i|y|) = (a + ib) / s and |z| = h / s^2, for finite parts.
+    """Return (a, b, h, s): sqrt(x + i|y|) = (a + ib) / s and |z| = h / s^2, for finite parts.
 
     a^2 - b^2 = x and 2ab = |y|: the larger of a and b by a sum of positives, the other by division.
     """
@@ -71,14 +71,14 @@ def root_of_parts(x: Value, y: Value) -> tuple[Value, Value, Value, Value]:
 
 
 def root(x: Value, y: Value) -> Pair:
-    """The parts of sqrt(x + i|y|), finite: neither is negative."""
+    """Return the parts of sqrt(x + i|y|), finite: neither is negative."""
     a, b, _, _ = root_of_parts(x, y)
     _, back = _scale_of(x, y)
     return a * back, b * back
 
 
 def sqrt(z: Pair) -> Pair:
-    """The root with a real part that is not negative; infinite where the imaginary part is, even beside NaN."""
+    """Return the root with a real part that is not negative; infinite where the imaginary part is, even beside NaN."""
     x, y = z
     a, b = root(x, y)
     tall = is_infinite(y)
@@ -86,7 +86,7 @@ def sqrt(z: Pair) -> Pair:
 
 
 def rsqrt(z: Pair) -> Pair:
-    """1 / sqrt(z): the conjugate of sqrt(z) over |z|. At zero infinity and NaN, as 1 / 0 is."""
+    """Return 1 / sqrt(z): the conjugate of sqrt(z) over |z|. At zero infinity and NaN, as 1 / 0 is."""
     x, y = z
     a, b, size, scale = root_of_parts(x, y)
     real, imag = (a / size) * scale, -((b.copysign(y) / size) * scale)
@@ -99,20 +99,20 @@ def rsqrt(z: Pair) -> Pair:
 
 
 def _two_sum(a: Value, b: Value) -> tuple[Value, Value]:
-    """The rounded sum and its error: Knuth 1997, The Art of Computer Programming 2, 4.2.2."""
+    """Return the rounded sum and its error: Knuth 1997, The Art of Computer Programming 2, 4.2.2."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
 
 
 def _square(a: Value) -> tuple[Value, Value]:
-    """The rounded square and its error."""
+    """Return the rounded square and its error."""
     high = a * a
     return high, fma(a, a, -high)
 
 
 def log_magnitude(x: Value, y: Value) -> Value:
-    """log |z|. Where |z| is near 1, by the logarithm of 1 + (x^2 + y^2 - 1), the sum carried in two words."""
+    """Return log |z|. Where |z| is near 1, by the logarithm of 1 + (x^2 + y^2 - 1), the sum carried in two words."""
     a, b = larger(x, y), real_function(ScalarOp.MIN, abs(x), abs(y))
     (ah, al), (bh, bl) = _square(a), _square(b)
     total, error = _two_sum(ah, bh)
@@ -126,19 +126,19 @@ def log_magnitude(x: Value, y: Value) -> Value:
 
 
 def log(z: Pair) -> Pair:
-    """(log |z|, the angle), the angle in [-pi, pi]."""
+    """Return (log |z|, the angle), the angle in [-pi, pi]."""
     x, y = z
     return log_magnitude(x, y), real_function(ScalarOp.ATAN2, y, x)
 
 
 def log2(z: Pair) -> Pair:
-    """The logarithm's parts over log 2."""
+    """Return the logarithm's parts over log 2."""
     size, angle = log(z)
     return size * (1 / math.log(2)), angle * (1 / math.log(2))
 
 
 def log1p(z: Pair) -> Pair:
-    """log(1 + z). Near |1 + z| = 1 by 2x + x^2 + y^2 in two words: x may cancel y^2 / 2."""
+    """Return log(1 + z). Near |1 + z| = 1 by 2x + x^2 + y^2 in two words: x may cancel y^2 / 2."""
     x, y = z
     (xh, xl), (yh, yl) = _square(x), _square(y)
     first, error = _two_sum(x + x, yh)
@@ -154,12 +154,14 @@ def log1p(z: Pair) -> Pair:
 
 
 def _turned(size: Value, again: Value, cosine: Value, sine: Value, y: Value) -> Pair:
-    """size * again * (cosine + i sine), again being 1 or a second factor; the imaginary part is y where that is 0."""
+    """Return size * again * (cosine + i sine), again being 1 or a second factor; the imaginary part is y where that is
+    0.
+    """
     return size * cosine * again, select(y.equals(0.0), y, size * sine * again)
 
 
 def _at_infinity(x: Value, y: Value, pair: Pair, low: float) -> Pair:
-    """Where x is infinite and y is not finite: (inf, NaN) or (low, 0)."""
+    """Return where x is infinite and y is not finite: (inf, NaN) or (low, 0)."""
     lost = ~is_finite(y)
     above, below = lost & x.equals(INFINITY), lost & x.equals(-INFINITY)
     real, imag = pair
@@ -167,7 +169,7 @@ def _at_infinity(x: Value, y: Value, pair: Pair, low: float) -> Pair:
 
 
 def exp(z: Pair) -> Pair:
-    """e^x (cos y + i sin y), e^x in two factors where it would overflow."""
+    """Return e^x (cos y + i sin y), e^x in two factors where it would overflow."""
     x, y = z
     big = x > x.format.of(88.0, 709.0)
     size = real_function(ScalarOp.EXP, select(big, 0.5 * x, x))
@@ -176,7 +178,7 @@ def exp(z: Pair) -> Pair:
 
 
 def exp2(z: Pair) -> Pair:
-    """2^x (cos(y ln 2) + i sin(y ln 2)), y ln 2 in two words."""
+    """Return 2^x (cos(y ln 2) + i sin(y ln 2)), y ln 2 in two words."""
     x, y = z
     big = x > x.format.of(127.0, 1023.0)
     size = real_function(ScalarOp.EXP2, select(big, 0.5 * x, x))
@@ -190,7 +192,7 @@ def exp2(z: Pair) -> Pair:
 
 
 def expm1(z: Pair) -> Pair:
-    """exp(z) - 1: the real part is expm1(x) cos y - 2 sin(y/2)^2."""
+    """Return exp(z) - 1: the real part is expm1(x) cos y - 2 sin(y/2)^2."""
     x, y = z
     big = x > x.format.of(88.0, 709.0)
     size = real_function(ScalarOp.EXP, select(big, 0.5 * x, x))
@@ -202,7 +204,7 @@ def expm1(z: Pair) -> Pair:
 
 
 def logistic(z: Pair) -> Pair:
-    """1 / (1 + e^-z), by e = e^-|x| and |1 + e^-z|^2 = (1 - e)^2 + 4 e cos(y/2)^2, a sum of positives."""
+    """Return 1 / (1 + e^-z), by e = e^-|x| and |1 + e^-z|^2 = (1 - e)^2 + 4 e cos(y/2)^2, a sum of positives."""
     x, y = z
     y = select(is_infinite(x) & ~is_finite(y), 0.0, y)
     less_one = real_function(ScalarOp.EXPM1, -abs(x))
@@ -216,7 +218,7 @@ def logistic(z: Pair) -> Pair:
 
 
 def power(z: Pair, w: Pair) -> Pair:
-    """exp(w log z), single precision by way of double; z^0 = 1 and 0^w = 0 where w has a positive real part."""
+    """Return exp(w log z), single precision by way of double; z^0 = 1 and 0^w = 0 where w has a positive real part."""
     dtype = z[0].dtype
     (x, y), (u, v) = ((p.convert(F64), q.convert(F64)) for p, q in (z, w))
     size, angle = log((x, y))
@@ -231,7 +233,7 @@ def power(z: Pair, w: Pair) -> Pair:
 
 
 def _hyperbolic(x: Value) -> tuple[Value, Value, Value]:
-    """(s, c, again): sinh x = s * again and cosh x = c * again, again being 1 unless they overflow."""
+    """Return (s, c, again): sinh x = s * again and cosh x = c * again, again being 1 unless they overflow."""
     big = abs(x) > x.format.of(88.0, 709.0)
     half = real_function(ScalarOp.EXP, 0.5 * abs(x))
     s = select(big, (0.5 * half).copysign(x), real_function(ScalarOp.SINH, x))
@@ -240,7 +242,7 @@ def _hyperbolic(x: Value) -> tuple[Value, Value, Value]:
 
 
 def sinh(z: Pair) -> Pair:
-    """(sinh x cos y, cosh x sin y)."""
+    """Return (sinh x cos y, cosh x sin y)."""
     x, y = z
     s, c, again = _hyperbolic(x)
     real = s * real_function(ScalarOp.COS, y) * again
@@ -250,7 +252,7 @@ def sinh(z: Pair) -> Pair:
 
 
 def cosh(z: Pair) -> Pair:
-    """(cosh x cos y, sinh x sin y)."""
+    """Return (cosh x cos y, sinh x sin y)."""
     x, y = z
     s, c, again = _hyperbolic(x)
     real = c * real_function(ScalarOp.COS, y) * again
@@ -261,13 +263,15 @@ def cosh(z: Pair) -> Pair:
 
 
 def cos(z: Pair) -> Pair:
-    """cosh of y + ix, conjugated."""
+    """Return cosh of y + ix, conjugated."""
     real, imag = cosh((z[1], z[0]))
     return real, -imag
 
 
 def tanh(z: Pair) -> Pair:
-    """(sinh x cosh x, sin y cos y) / (sinh^2 x + cos^2 y), a sum of positives; +-1 where sinh^2 x is all there is."""
+    """Return (sinh x cosh x, sin y cos y) / (sinh^2 x + cos^2 y), a sum of positives; +-1 where sinh^2 x is all there
+    is.
+    """
     x, y = z
     s, c = real_function(ScalarOp.SINH, x), real_function(ScalarOp.COSH, x)
     sine, cosine = real_function(ScalarOp.SIN, y), real_function(ScalarOp.COS, y)

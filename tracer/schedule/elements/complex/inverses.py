@@ -15,7 +15,7 @@ from tracer.schedule.math.expand import Value, select
 
 
 def _finite_stand_in(x: Value, y: Value) -> tuple[Value, Value, Value]:
-    """Finite parts in the same direction for infinite ones, others as they are; and whether a part is infinite."""
+    """Return finite parts in the direction of infinite ones, finite parts unchanged, and whether a part is infinite."""
     far = is_infinite(x) | is_infinite(y)
     big = x.format.of(2.0**100, 2.0**900)
     u, v = (select(far, select(is_infinite(part), x.like(big).copysign(part), part * 0.0), part) for part in (x, y))
@@ -23,8 +23,10 @@ def _finite_stand_in(x: Value, y: Value) -> tuple[Value, Value, Value]:
 
 
 def _roots(x: Value, y: Value) -> tuple[Pair, Pair, Value]:
-    """The parts of sqrt(1 - z) and sqrt(1 + z) in the upper half plane, z scaled down where 1 does not count beside it;
-    and what the logarithm of its size lacks by that."""
+    """Return the parts of sqrt(1 - z) and sqrt(1 + z) in the upper half plane, and a correction of the logarithm.
+
+    z is scaled down where 1 is negligible beside it. The correction is the logarithm of that scale.
+    """
     f = x.format
     large = larger(x, y) > 2.0 ** f.of(90, 890)
     down = f.of(50, 500)
@@ -34,13 +36,13 @@ def _roots(x: Value, y: Value) -> tuple[Pair, Pair, Value]:
 
 
 def _height(p: Pair, q: Pair, lacking: Value, far: Value, sign: Value) -> Value:
-    """The imaginary part of asin: asinh(Im(conj(sqrt(1 - z)) sqrt(1 + z)))."""
+    """Return the imaginary part of asin: asinh(Im(conj(sqrt(1 - z)) sqrt(1 + z)))."""
     size = real_function(ScalarOp.ASINH, p[0] * q[1] + p[1] * q[0]) + lacking
     return select(far, INFINITY, size).copysign(sign)
 
 
 def asin(z: Pair) -> Pair:
-    """atan(x / Re(sqrt(1 - z) sqrt(1 + z))), and its height."""
+    """Return atan(x / Re(sqrt(1 - z) sqrt(1 + z))), and its height."""
     x, y, far = _finite_stand_in(*z)
     p, q, lacking = _roots(x, y)
     scale = select(lacking > 0.0, x.like(2.0 ** -x.format.of(50, 500)), 1.0)
@@ -49,7 +51,7 @@ def asin(z: Pair) -> Pair:
 
 
 def acos(z: Pair) -> Pair:
-    """2 atan(Re sqrt(1 - z) / Re sqrt(1 + z)), and the height of asin with the other sign."""
+    """Return 2 atan(Re sqrt(1 - z) / Re sqrt(1 + z)), and the height of asin with the other sign."""
     x, y, far = _finite_stand_in(*z)
     p, q, lacking = _roots(x, y)
     real = 2.0 * real_function(ScalarOp.ATAN2, p[0], q[0])
@@ -58,13 +60,13 @@ def acos(z: Pair) -> Pair:
 
 
 def acosh(z: Pair) -> Pair:
-    """acos turned by a right angle, into the right half plane."""
+    """Return acos turned by a right angle, into the right half plane."""
     real, imag = acos(z)
     return abs(imag), real.copysign(z[1])
 
 
 def atanh(z: Pair) -> Pair:
-    """(log(1 + 4x / ((1 - x)^2 + y^2)) / 4, the angle of ((1 - x)(1 + x) - y^2) + 2iy, halved), for x from 0 on.
+    """Return (log(1 + 4x / ((1 - x)^2 + y^2)) / 4, the angle of ((1 - x)(1 + x) - y^2) + 2iy, halved), for x from 0 on.
 
     Scaled where |z| is large; beside the pole at 1, where y^2 is lost, the real part is log(2 / |y|) / 2.
     """

@@ -1,7 +1,7 @@
-"""Which loops run in the lanes of one nest, each lane until it is done: found by writing them for any operands.
+"""Loops that run in the lanes of one nest, each lane until it is done: found by writing them for symbolic operands.
 
-Lanes that stop on their own have a mask among the carries. Where all take the same number of rounds, what counts them
-are carries without axes, which each vector of lanes has for itself.
+Divergent lanes have a mask among the carries. Where all lanes take the same number of iterations, the carries without
+axes count them, and each vector of lanes has its own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tracer.schedule.terms.cost_model import statements_written_out
 from tracer.schedule.terms.value_locations import Memory
 
 _MOST_STATEMENTS = 800  # of a lane, functions written out: more would spill registers and cost compile time
-_FEW = 8  # statements beside a round's branch and poll
+_FEW = 8  # statements beside an iteration's branch and poll
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +44,20 @@ class LaneFit:
     shared: frozenset[int]
 
     def lane(self, places: tuple[Affine, ...], extents: Extents) -> Lane:
-        """The lane where the loops are at these places."""
+        """Return the lane at these indices of the loops."""
         flat = len(self.loops) < len(self.lanes)
         return Lane(self.lanes, Flat(places[0], self.lanes) if flat else places, extents)
 
 
 def shared_arrays(equation: Equation) -> list[Atom] | None:
-    """The operands that must be in memory, of a loop that runs in lanes; None for any other equation."""
+    """Return the operands that must be in memory of a loop that runs in lanes, or None for other equations."""
     fit = lane_fit(equation)
     return None if fit is None else [equation.inputs[n] for n in sorted(fit.shared)]
 
 
 @lru_cache(maxsize=64)
 def lane_fit(equation: Equation) -> LaneFit | None:
-    """How the equation runs in lanes, if it is a loop that does."""
+    """Return how the equation runs in lanes, if it is a loop that does."""
     loop = loop_of(equation)
     if loop is None or loop.count or loop.xs or loop.ys or Effect.IO in equation.effects:
         return None
@@ -78,10 +78,9 @@ def lane_fit(equation: Equation) -> LaneFit | None:
 
 
 def _lanes_in_step(loop: Loop) -> tuple[int, ...]:
-    """The shape of lanes that all take the same number of rounds, by what the loop carries; () for none.
+    """Return the shape of lanes that all take as many iterations, from the loop's carries, or () for none.
 
-    Where faults were possible, that of the first round would have to be reported, whatever its lane.
-    """
+    Loops that may fault are excluded: the fault of the first iteration would have to be reported, in any lane."""
     shapes = {atom.type.shape for atom in loop.carry} - {()}
     if len(shapes) != 1 or Effect.FAULT in loop.equation.effects or len(loop.body.equations) > _MOST_STATEMENTS:
         return ()
@@ -90,7 +89,7 @@ def _lanes_in_step(loop: Loop) -> tuple[int, ...]:
 
 
 def _read_anywhere(program: Program) -> set[Var]:
-    """The inputs that gathers read at computed places, in the program or in loops within."""
+    """Return the inputs that gathers read at computed indices, in the program or in loops within."""
     found: set[Atom] = set()
     for equation in program.equations:
         if isinstance(equation.primitive.lower, Gather):
@@ -101,7 +100,7 @@ def _read_anywhere(program: Program) -> set[Var]:
 
 
 def _handed_on(equation: Equation) -> Iterator[tuple[tuple[Atom, ...], Program]]:
-    """The bodies of loops, with what they are given."""
+    """Yield the bodies of loops, with their operands."""
     match equation.primitive.lower:
         case Structured("while"):
             yield equation.inputs[equation.params["cond_consts"] :], equation.params["body"]
@@ -132,7 +131,7 @@ def _fits(equation: Equation, fit: LaneFit, *, in_step: bool) -> bool:
 
 
 def _is_by_lane(block: Block, own: set[Register]) -> bool:
-    """Whether most of what is computed differs by lane; the rest, which may be no loop, each vector computes again."""
+    """Whether most computations differ by lane. Each vector repeats lane-invariant ones, which must not be loops."""
     varying = varying_from(block, own)
     alike = []
     for s in statements_of(block):

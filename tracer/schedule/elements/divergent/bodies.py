@@ -1,10 +1,10 @@
-"""What a lane does in a loop whose lanes stop on their own: bodies of loops as statements on the lane's scalars.
+"""Bodies of divergent loops for one lane: statements on the lane's scalars.
 
-A `LaneWriter` pulls what a body returns for one lane, whose carries are registers. Arrays that all lanes read stay in
-memory. Loops within may be of the same kind, or have a condition or a count that all lanes share. Whatever else a lane
-would need (another lane's values, reductions, callbacks) makes it a misfit, which is found by writing it.
+A `LaneWriter` pulls the results of a body for one lane, whose carries are registers. Arrays that all lanes read stay in
+memory. Loops within may be divergent too, or have a condition or a count that all lanes share. A lane that needs
+anything else, such as another lane's values, reductions or callbacks, is a misfit, found by trying to write it.
 
-A lane in which a fault is recorded is done, so that no lane goes on with what it never had.
+A lane that records a fault is done, so no lane continues with an undefined value.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ Given = Element | Memory
 
 
 class MisfitError(Exception):
-    """A lane would need what is not its own."""
+    """Raised where a lane would need values of other lanes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """The lane that is being written: the shape of all lanes, and its place among them."""
+    """Lane that is being written: the shape of all lanes, and its index."""
 
     shape: tuple[int, ...]
     index: Index
     extents: Extents
 
     def at(self, type: Type) -> Index:
-        """Where a value of the type holds what belongs to the lane: its own element, or what has no axes."""
+        """Return the lane's index of a value: its own element, or () for a value without axes."""
         if isinstance(type, StackType) or type.shape not in ((), self.shape):
             raise MisfitError
         return self.index if type.shape else ()
@@ -81,10 +81,10 @@ class _LanePuller(Puller):
             raise MisfitError
         return super()._plan(variable, index)
 
-    def _known_place(self, operand: Atom) -> Memory | None:
+    def _memory(self, operand: Atom) -> Memory | None:
         if operand.type.shape and not (isinstance(operand, Var) and isinstance(self.sources.get(operand), Memory)):
             raise MisfitError
-        return super()._known_place(operand)
+        return super()._memory(operand)
 
 
 class LaneWriter:
@@ -97,7 +97,7 @@ class LaneWriter:
         ] = []  # of the loops in the block that is open: whether the lane came out without fault
 
     def loop(self, equation: Equation, given: Sequence[Given]) -> list[Element]:
-        """A loop in the lane; its results there."""
+        """Write a loop in the lane and return its results there."""
         match equation.primitive.lower:
             case Structured("while"):
                 return self._while(equation, given)
@@ -107,7 +107,7 @@ class LaneWriter:
                 raise MisfitError
 
     def _block(self, program: Program, given: Sequence[Given]) -> tuple[list[Element], Operand | None]:
-        """The outputs in the lane, and whether nothing in the block recorded a fault there (None: nothing can)."""
+        """Return the outputs in the lane, and a predicate that no fault was recorded (None where none can be)."""
         outer, self.inner = self.inner, []
         known = {v: x for v, x in zip(program.inputs, given, strict=True) if not isinstance(x, Memory)}
         sources: dict[Var, Source] = {v: x for v, x in zip(program.inputs, given, strict=True) if isinstance(x, Memory)}
@@ -209,7 +209,7 @@ class _Carries:
         return [tuple(next(rest) for _ in range(n)) for n in self.sizes]
 
     def fine(self, registers: Sequence[Operand]) -> Operand | None:
-        """What stops the lane: a fault, of the loop or from before it."""
+        """Return the predicate that no fault has stopped the lane, in the loop or before it, or None where none can."""
         return registers[-1] if self.faults else self.gate
 
     def yields(self, outputs: Sequence[Element], fine: Operand | None) -> list[Operand]:
