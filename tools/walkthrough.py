@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
 import tracer
 from benchmarks.machine import cpu_name
-from tracer.passes.pipeline import stages
-from tracer.schedule.pipeline import loops
 
 TARGET = Path(__file__).parent.parent / "docs" / "design" / "walkthrough.md"
 MACHINE = ("llvm", "asm")
@@ -38,37 +37,32 @@ def blocks(source: str, *, machine: bool = False) -> dict[str, str]:
         names: dict[str, Any] = {}
         exec(compile(source, "loss.py", "exec"), names)  # printed programs name this file
         lowered = names["gradient"]
-        forward, transformed, optimized = names["forward"].program(), lowered.program(), lowered.optimized()
-        unmapped = str(loops(optimized).module)
-        mapped = str(lowered.loops())
+        forward = str(names["forward"].program()).splitlines()
+        stages = [(stage.name, stage.text.splitlines()) for stage in lowered.stages()]
+        first = [name for name, _ in stages].index("loops")
+        programs, nests = stages[:first], [stages[first]]
+        nests += [stage for before, stage in pairwise(stages[first:]) if stage[1] != before[1]]
+        mapped = stages[-1][1]
         found = {
-            "traced": _fence(str(forward).splitlines()),
-            "transformed": _fence(_folded(_added(str(transformed).splitlines(), str(forward).splitlines()))),
-            "passes": _fence(_passes(transformed)),
-            "optimized": _fence(_added(str(optimized).splitlines(), str(forward).splitlines())),
-            "loops": _fence([*_paragraph(unmapped, "nest1("), "", *_paragraph(unmapped, "main(")]),
+            "traced": _fence(forward),
+            "transformed": _fence(_folded(_added(programs[0][1], forward))),
+            "passes": _fence(f"{name:<16}{len(text) - 3:>4} equations" for name, text in programs),
+            "optimized": _fence(_added(programs[-1][1], forward)),
+            "loops": _fence([*_paragraph(nests[0][1], "nest1("), "", *_paragraph(nests[0][1], "main(")]),
+            "loop_passes": _fence(f"{name:<16}{len(text):>4} lines" for name, text in nests),
             "mapped": _fence(
-                [
-                    *_from(mapped.splitlines(), "%total1: f32, %total2", 1),
-                    "  ...",
-                    *_between(mapped, r"= fma ", r"= scale")[:-1],
-                ]
+                [*_from(mapped, "%total1: f32, %total2", 1), "  ...", *_between(mapped, r"= fma ", r"= scale")[:-1]]
             ),
         }
         if machine:
-            llvm = _between(str(lowered.llvm()), r"fcmp olt <16 x float>", r"fmul <16 x float> %v\d+, splat")
+            llvm = _between(
+                str(lowered.llvm()).splitlines(), r"fcmp olt <16 x float>", r"fmul <16 x float> %v\d+, splat"
+            )
             head = f"{date.today().isoformat()}, {cpu_name()}, vector_bits=256"
-            found["llvm"] = _fence([f"; {head}", *_from(llvm, "llvm.fma", 4)], "llvm")
-            assembly = _from(str(lowered.asm()).splitlines(), "vfmadd|fmla", 8)
+            found["llvm"] = _fence([f"; {head}", *_from(llvm, "llvm.fma", 3)], "llvm")
+            assembly = _from(str(lowered.asm()).splitlines(), "vfmadd|fmla", 5)
             found["asm"] = _fence([f"# {head}", *(line.expandtabs(8) for line in assembly)])
     return found
-
-
-def _passes(program: Any) -> list[str]:
-    """List each pass that changes the program, with the count of equations after it."""
-    rows = [("as transformed", len(program.equations))]
-    rows += [(step.name, len(after.equations)) for step, after in stages(program)]
-    return [f"{name:<16}{count:>4} equations" for name, count in rows]
 
 
 def _added(lines: Sequence[str], before: Sequence[str]) -> list[str]:
@@ -85,17 +79,17 @@ def _folded(lines: Sequence[str]) -> list[str]:
     return [*lines[: begin + 1], f"  ... {end - begin - 1} equations", *lines[end:]]
 
 
-def _paragraph(text: str, start: str) -> list[str]:
+def _paragraph(lines: Sequence[str], start: str) -> list[str]:
     """Return the lines from the one that starts with `start` to the next empty line."""
-    return next(part for part in text.split("\n\n") if part.startswith(start)).rstrip().splitlines()
+    begin = next(n for n, line in enumerate(lines) if line.startswith(start))
+    return list(takewhile(bool, lines[begin:]))
 
 
-def _between(text: str, first: str, last: str) -> list[str]:
+def _between(lines: Sequence[str], first: str, last: str) -> list[str]:
     """Return the lines from the first match of `first` to the next match of `last` and the line after it."""
-    lines = text.splitlines()
     begin = next(n for n, line in enumerate(lines) if re.search(first, line))
     end = next(n for n, line in enumerate(lines) if n > begin and re.search(last, line))
-    return lines[begin : end + 2]
+    return list(lines[begin : end + 2])
 
 
 def _from(lines: Sequence[str], pattern: str, count: int) -> list[str]:
@@ -104,8 +98,9 @@ def _from(lines: Sequence[str], pattern: str, count: int) -> list[str]:
     return list(lines[begin : begin + count])
 
 
-def _fence(lines: Sequence[str], language: str = "text") -> str:
+def _fence(text: Iterable[str], language: str = "text") -> str:
     """Return the lines as a fenced block, without common indentation, long lines broken after commas."""
+    lines = list(text)
     margin = min((len(line) - len(line.lstrip()) for line in lines if line), default=0)
     return "\n".join([f"```{language}", *(part for line in lines for part in _broken(line[margin:])), "```"])
 
