@@ -2,19 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from tracer.ir.primitive import Primitive
 from tracer.ir.program import Literal, Program
 from tracer.ir.types import storage_type
 from tracer.trace.array import Array, concrete
 from tracer.trace.source import user_source
 from tracer.trace.state import state
-from tracer.trace.trace import Trace, bind_all, check_alive, eager
+from tracer.trace.trace import bind_all, check_alive, eager
 
 Read = int | Literal
+
+
+class Operation:
+    """One operation, prepared for operand types. recipes: the records of define-by-run traces, by active operands."""
+
+    __slots__ = ("call", "params", "primitive", "recipes")
+
+    def __init__(self, primitive: Primitive, params: Mapping[str, Any], call: Callable[..., Sequence[Array]]) -> None:
+        self.primitive = primitive
+        self.params = params
+        self.call = call
+        self.recipes: dict[int, Any] = {}
+
+    def on_traced(self, operands: Sequence[Any]) -> Sequence[Array]:
+        """Return the outputs for operands of which some belong to traces; define-by-run traces have a short way."""
+        trace = None
+        for x in operands:
+            if x.__class__ is Array and x._trace is not None and x._trace is not trace:
+                if trace is not None:
+                    return bind_all(self.primitive, operands, self.params)
+                trace = x._trace
+                check_alive(x)
+        if trace is None or trace.replay is None or state.staging is not None:
+            return bind_all(self.primitive, operands, self.params)
+        replayed: Sequence[Array] = trace.replay(trace, self, operands, user_source())
+        return replayed
 
 
 class PreparedProgram:
@@ -28,12 +55,13 @@ class PreparedProgram:
     def __init__(self, program: Program) -> None:
         self.program = program
         numbers = {variable: n for n, variable in enumerate(program.inputs)}
-        self.steps: list[tuple[Callable[..., Sequence[Array]], list[Read]]] = []
+        self.steps: list[tuple[Operation, list[Read]]] = []
         for equation in program.equations:
             atoms = equation.inputs
             samples = [atom if isinstance(atom, Literal) else _sample(atom.type) for atom in atoms]
             reads = [atom if isinstance(atom, Literal) else numbers[atom] for atom in atoms]
-            self.steps.append((eager.prepare(equation.primitive, samples, equation.params), reads))
+            call = eager.prepare(equation.primitive, samples, equation.params)
+            self.steps.append((Operation(equation.primitive, equation.params, call), reads))
             for variable in equation.outputs:
                 numbers[variable] = len(numbers)
         self.results: list[Read] = [a if isinstance(a, Literal) else numbers[a] for a in program.outputs]
@@ -43,30 +71,11 @@ class PreparedProgram:
         values = list(inputs)
         for x in inputs:
             if x._trace is not None:
-                return self._bound(values, {x._trace for x in inputs if x._trace is not None})
-        for call, reads in self.steps:
-            values += call(*[values[n] if n.__class__ is int else n for n in reads])
-        return values
-
-    def _bound(self, values: list[Any], traces: set[Trace]) -> list[Any]:
-        """Let each operation go to its trace; where there is only one, it is not looked for again."""
-        steps = zip(self.program.equations, self.steps, strict=True)
-        if len(traces) > 1 or state.staging is not None:
-            for equation, (_, reads) in steps:
-                operands = [n if isinstance(n, Literal) else values[n] for n in reads]
-                values += bind_all(equation.primitive, operands, equation.params)
-            return values
-        (trace,) = traces
-        check_alive(next(x for x in values if x._trace is trace))
-        source = user_source()
-        for equation, (call, reads) in steps:
-            operands = [values[n] if n.__class__ is int else n for n in reads]
-            for x in operands:
-                if x.__class__ is Array and x._trace is trace:
-                    values += trace.process(trace, equation.primitive, operands, equation.params, source)
-                    break
-            else:
-                values += call(*operands)
+                for operation, reads in self.steps:
+                    values += operation.on_traced([values[n] if n.__class__ is int else n for n in reads])
+                return values
+        for operation, reads in self.steps:
+            values += operation.call(*[values[n] if n.__class__ is int else n for n in reads])
         return values
 
 

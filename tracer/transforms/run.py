@@ -19,6 +19,7 @@ from tracer.ir.types import StackType, Type, is_differentiable, tangent_type
 from tracer.primitives.base.rules import zero_jvp
 from tracer.trace.array import PROTECTED, Array, fixed, renewed, traced
 from tracer.trace.custom_rule_scope import check_enclosed
+from tracer.trace.prepared_program import Operation
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, Origin, Trace, eager, open_trace, stage_process
 from tracer.transforms.context import Context, Tangent
@@ -150,6 +151,47 @@ def _record(
     return results
 
 
+def _replay(trace: Trace, operation: Operation, operands: Sequence[Any], source: Source | None) -> Sequence[Array]:
+    """Record an operation by the recipe that it keeps; the first time, and within other traces, by `_record`."""
+    if state.enclosure is None:
+        xs: list[Any] = []
+        inputs: list[Any] = []
+        mask = 0
+        for place, operand in enumerate(operands):
+            x = operand
+            if operand.__class__ is Array:
+                if operand._trace is trace:
+                    x = operand._value
+                    inputs.append(operand._atom)
+                    mask |= 1 << place
+                    if x._trace is not None:
+                        return _record(trace, operation.primitive, operands, operation.params, source)
+                else:
+                    x = _lower(trace, operand)
+            xs.append(x)
+        recipe = operation.recipes.get(mask)
+        if recipe is not None:
+            ys = recipe.run(*xs)
+            everything = [*xs, *ys]
+            return _outputs(trace, recipe, [everything[place] for place in recipe.takes], inputs, ys, source)
+        results = _record(trace, operation.primitive, operands, operation.params, source)
+        found = _recipe(_signature(operation.primitive, xs, mask, operation.params))
+        if found is not None:
+            operation.recipes[mask] = found
+        return results
+    return _record(trace, operation.primitive, operands, operation.params, source)
+
+
+def _signature(primitive: Primitive, xs: Sequence[Any], mask: int, params: Mapping[str, Any]) -> Any:
+    """Return the key of the recipe for operands of which the bits of `mask` tell the active ones."""
+    parts: list[Any] = [primitive]
+    for place, x in enumerate(xs):
+        parts.append(operand_key(primitive, x))
+        if mask >> place & 1:
+            parts.append(True)  # behind the type
+    return (*parts, *params.items())
+
+
 def _keep_origins(
     trace: Trace, primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any], source: Source | None,
     results: Sequence[Any],
@@ -204,6 +246,7 @@ def _is_value(primitive: Primitive, residual: Any) -> bool:
 def run_reverse(function: Function, primals: Sequence[Operand], active: Sequence[bool], name: str) -> Tape:
     """Run a function, recording what its derivative in the active arguments needs."""
     with open_trace(_record, name, staging=False) as trace:
+        trace.replay = _replay
         tape = trace.data = Tape(trace.inputs)
         arguments: list[Any] = [
             trace.new_input(x.type, fixed(x), protected=True) if on and isinstance(x, Array) else x

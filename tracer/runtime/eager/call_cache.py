@@ -28,7 +28,6 @@ from tracer.trace.convert import as_array
 from tracer.trace.prepared_program import PreparedProgram
 from tracer.trace.stage import stage
 from tracer.trace.state import state
-from tracer.trace.trace import bind_all
 from tracer.trace.tracebacks import NO_OPTIONS, Options, name_caller, tidy
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ class Plan:
     Arguments that are differentiated see the program as it was staged, with the rules of calls within it.
     """
 
-    __slots__ = ("_constants", "_differentiated", "_equation", "_program", "_staged", "_structure", "single")
+    __slots__ = ("_constants", "_differentiated", "_operation", "_program", "_staged", "_structure", "single")
 
     def __init__(
         self, program: Program, staged: Program, constants: Sequence[Array], structure: trees.Structure
@@ -70,16 +69,16 @@ class Plan:
         inputs = list(range(len(program.inputs)))
         alone = len(prepared.steps) == 1 and prepared.steps[0][1] == inputs and not constants
         is_one = structure.is_leaf() and prepared.results == [len(inputs)]
-        self.single = prepared.steps[0][0] if alone and is_one else None
-        self._equation = program.equations[0] if self.single is not None and program is staged else None
+        self.single = prepared.steps[0][0].call if alone and is_one else None
+        self._operation = prepared.steps[0][0] if self.single is not None and program is staged else None
 
     def run(self, arrays: Sequence[Array]) -> Any:
         """Return the result for arguments of the signature."""
         program = self._program
         for x in arrays:
             if x._trace is not None:
-                if self._equation is not None:
-                    return bind_all(self._equation.primitive, arrays, self._equation.params)[0]
+                if self._operation is not None:
+                    return self._operation.on_traced(arrays)[0]
                 program = self._differentiated or PreparedProgram(self._staged)
                 self._differentiated = program
                 break

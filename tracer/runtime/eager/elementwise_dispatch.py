@@ -14,16 +14,15 @@ import numpy as np
 
 from tracer.errors import InternalError, TracerError
 from tracer.ir import dtypes
-from tracer.ir.primitive import Primitive
 from tracer.ir.program import Literal
 from tracer.ir.types import ArrayType
 from tracer.runtime.eager.call_cache import Calls, Plan
-from tracer.runtime.eager.execute import Prepared, prepared
+from tracer.runtime.eager.execute import prepared
 from tracer.settings import config, gate
 from tracer.trace.array import Array, unowned
+from tracer.trace.prepared_program import Operation
 from tracer.trace.stage import stage
 from tracer.trace.state import state
-from tracer.trace.trace import bind_all
 
 Function = Callable[..., Any]
 
@@ -36,15 +35,14 @@ _CAPACITY: Final = 512
 class _Beside(NamedTuple):
     """One operation on arrays and numbers. literals: the types of the numbers, None for arrays."""
 
-    primitive: Primitive
-    params: dict[str, Any]
-    run: Prepared
+    operation: Operation
     literals: tuple[ArrayType | None, ...]
 
     def call(self, values: Sequence[Any], traced: bool) -> Any:
         """Return the result; raise OverflowError where a number does not fit."""
         operands = [x if t is None else _literal(x, t) for x, t in zip(values, self.literals, strict=True)]
-        return bind_all(self.primitive, operands, self.params)[0] if traced else self.run(*operands)[0]
+        operation = self.operation
+        return operation.on_traced(operands)[0] if traced else operation.call(*operands)[0]
 
 
 def _literal(x: Any, type: ArrayType) -> Literal:
@@ -135,7 +133,7 @@ def _beside(function: Function, values: Sequence[Any]) -> _Beside | None:
     operands: list[Any] = [x if type(x) is Array else atom for x, atom in zip(values, equation.inputs, strict=True)]
     run = prepared(equation.primitive, operands, equation.params)
     literals = tuple(atom.type if isinstance(atom, Literal) else None for atom in equation.inputs)
-    return _Beside(equation.primitive, dict(equation.params), run, literals)
+    return _Beside(Operation(equation.primitive, equation.params, run), literals)
 
 
 def elementwise(function: Function) -> Function:
