@@ -118,7 +118,8 @@ FUNCTIONS = (
 RANDOM = ("random.normal(key, (3,))", "random.uniform(key, (3,))", "random.split(key)", "random.fold_in(key, 1)")
 TREES = ("tree.leaves(tree_of)", "tree.map(abs, tree_of)")
 DERIVATIVES = (  # of functions made anew, methods, and what has to run every time
-    GRADIENT, "grad(smooth)(x)", "grad(lambda v: np.sum(np.sin(v) ** 2))(x)", "grad(lambda v: np.sum((m @ v - x4) ** 2))(x4)",
+    GRADIENT, "grad(smooth)(x)", "grad(lambda v: np.sum(np.sin(v) ** 2))(x)",
+    "grad(lambda v: np.sum((m @ v - x4) ** 2))(x4)",
     "grad(lambda v, c=float(x[2]): np.sum(np.sin(v * c)))(x)", "grad(model.loss)(x4)", "grad(model.trained)(x4)",
     "grad(noting)(x)", "vmap(lambda v: 2.0 * np.sin(v))(x)", "jacfwd(lambda v: np.sin(v) ** 2)(x)",
     "hessian(lambda v: np.sum(np.sin(v) ** 2))(x4)",
@@ -150,9 +151,9 @@ def arrays(np: Any, make: Any) -> dict[str, Any]:
     x = numpy.arange(16.0)
     m = numpy.linspace(0.1, 2.0, 16).reshape(4, 4) + 3.0 * numpy.eye(4)
     values = {
-        "eight": x[:8] / 8, "x": x, "y": x + 0.5, "m": m, "x4": x[:4].copy(), "s": numpy.array(2.0), "i": numpy.array(3),
-        "k": numpy.array([3, 1, 0, 2]), "k2": numpy.array([2, 0]), "b": x > 3, "w": x.copy(), "v": m.copy(),
-        "c": x[:3].copy(), "f": x.astype("f4"), "t": numpy.arange(24.0).reshape(2, 3, 4), "spd": m @ m.T,
+        "eight": x[:8] / 8, "x": x, "y": x + 0.5, "m": m, "x4": x[:4].copy(), "s": numpy.array(2.0),
+        "i": numpy.array(3), "k": numpy.array([3, 1, 0, 2]), "k2": numpy.array([2, 0]), "b": x > 3, "w": x.copy(),
+        "v": m.copy(), "c": x[:3].copy(), "f": x.astype("f4"), "t": numpy.arange(24.0).reshape(2, 3, 4), "spd": m @ m.T,
     }  # fmt: skip
     made = {name: make(value) for name, value in values.items()}
     return {"np": np, "numpy": numpy, "ndarray": x, "np_int": numpy.int64(3), "np_float": numpy.float64(2.5)} | made
