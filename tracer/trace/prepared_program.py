@@ -1,4 +1,4 @@
-"""A program outside `jit`: its operations one after another, each by its prepared call."""
+"""Execution of a program outside `jit`: one operation after another, each by its prepared call."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ Read = int | Literal
 
 
 class PreparedProgram:
-    """A program with a prepared call for every equation.
+    """Program with a prepared call for every equation.
 
-    Values are numbered: inputs first, then the outputs of the equations in order. results: the program's outputs.
+    Values have numbers: the inputs first, then the equations' outputs in order. results: the program's outputs, each
+    the number of a value, or a literal.
     """
 
     __slots__ = ("program", "results", "steps")
@@ -39,7 +40,7 @@ class PreparedProgram:
         self.results: list[Read] = [a if isinstance(a, Literal) else numbers[a] for a in program.outputs]
 
     def values(self, inputs: Sequence[Any]) -> list[Any]:
-        """Return the inputs and the outputs of all operations. Those on traced arrays are recorded by their traces."""
+        """Return the inputs and the outputs of all operations. Traces record the operations on their arrays."""
         values = list(inputs)
         for x in inputs:
             if x._trace is not None:
@@ -49,7 +50,7 @@ class PreparedProgram:
         return values
 
     def _bound(self, values: list[Any], traces: set[Trace]) -> list[Any]:
-        """Let each operation go to its trace; where there is only one, it is not looked for again."""
+        """Send each operation to its trace. One trace alone is not looked for again at every operation."""
         steps = zip(self.program.equations, self.steps, strict=True)
         if len(traces) > 1 or state.staging is not None:
             for equation, (_, reads) in steps:
@@ -71,6 +72,6 @@ class PreparedProgram:
 
 
 def _sample(type: Any) -> Array:
-    """Return an array of the type, of which only the type is looked at."""
+    """Return an array of the type, whose elements must not be read."""
     storage = storage_type(type)
     return concrete(np.broadcast_to(np.zeros((), storage.dtype), storage.shape), getattr(type, "weak", False), type)
