@@ -135,15 +135,6 @@ class Recognised:
         """Whoever calls has looked at settings and traces already."""
         self.record.version = -1
 
-    def take_arrays_alone(self, first: int = 0) -> None:
-        """Recognise no Python numbers in the place of arrays, from the first such input on."""
-        for leaf in (Leaf * self.record.inputs).from_address(self.record.leaves)[first:]:
-            leaf.scalar, leaf.number = Scalar.NONE, None
-
-    def hand_on_faults(self) -> None:
-        """Call the fallback, with the same arguments, where the program has a fault."""
-        self.record.failed = None
-
     def _free_shapes(self, scalars: Sequence[bool], work: float) -> None:
         leaves = (Leaf * len(scalars)).from_address(self.record.leaves)
         for leaf, scalar in zip(leaves, scalars, strict=True):

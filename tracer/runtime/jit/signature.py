@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -190,32 +190,6 @@ def _check_names(names: set[str], function: Callable[..., Any], what: str, where
                 help="name a parameter of the function",
             )
         )
-
-
-def call_of_arrays(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
-    """The arguments by kind; None where one of them is no array."""
-    leaves, structure = trees.flatten((args, kwargs))
-    types = []
-    for leaf in leaves:
-        type = leaf_type(leaf)
-        if type is None:
-            return None
-        types.append(type)
-    orders: list[Any] = []
-    _add_orders((*args, *kwargs.values()), orders)
-    kinds = tuple([leaf.__class__ is np.ndarray for leaf in leaves])
-    return Call(args, kwargs, leaves, Key(structure, tuple(types), (), config.key(), (kinds, *orders)))
-
-
-def _add_orders(items: Iterable[Any], orders: list[Any]) -> None:
-    """Add the keys of dicts as they come, which functions see and results have: structures sort them, and 1 == True."""
-    for item in items:
-        kind = type(item)
-        if kind is dict:
-            orders += (item.__len__(), *[key if type(key) is str else (type(key), repr(key)) for key in item])
-            _add_orders(item.values(), orders)
-        elif isinstance(item, tuple | list):
-            _add_orders(item, orders)
 
 
 def leaf_type(leaf: Any) -> Type | None:
