@@ -340,7 +340,7 @@ class Config:
 
 
 class Jaxs(NamedTuple):
-    """A setting of JAX's: its accepted values, the first of which is read; and why others are refused."""
+    """Setting of JAX: its accepted values, whose first one is read, and the reason and remedy in errors for others."""
 
     values: tuple[Any, ...]
     why: str

@@ -1,6 +1,6 @@
 """Canonical form of dot_general, as BLAS takes it: [batch, m, k] x [batch, k, n], at most transposed within a batch.
 
-Operands keep a dtype that the target multiplies natively. Others are converted to the accumulator's dtype.
+Operands keep a dtype that the target multiplies natively; other operands are converted to the accumulator's dtype.
 """
 
 from __future__ import annotations
