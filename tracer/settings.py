@@ -69,11 +69,6 @@ class Gate:
             self.epoch += 1
 
     @property
-    def is_closed(self) -> bool:
-        """Whether any thread has a reason to keep the gate closed."""
-        return self.words[0] != 0
-
-    @property
     def version(self) -> int:
         """The number of permanent changes of settings."""
         return self.words[1]

@@ -33,7 +33,7 @@ def plain_array(a: Any, dtype: Any = None) -> Array | None:
 
     dtype: of the result; None to infer it.
     """
-    if gate.words[0]:  # as `gate.is_closed`
+    if gate.words[0]:  # a trace is open, or a thread overrides settings
         return None
     if _Default.version != gate.words[1]:
         _Default.read()

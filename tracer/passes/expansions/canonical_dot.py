@@ -23,7 +23,6 @@ from tracer.primitives.linalg.dot_general import accumulation_dtype, dot_general
 from tracer.primitives.linalg.matvec_strategies import free_axes
 
 _REAL = (dtypes.F32, dtypes.F64)
-_BLAS = (*_REAL, dtypes.C64, dtypes.C128)
 _FEW_ROWS, _FEW_COLUMNS = 4, 8
 _LONG = 16
 _LEAST_SKINNY_WORK = 1 << 9  # multiplications: fewer are written as loops in any form
