@@ -111,16 +111,15 @@ class _Part(NamedTuple):
     value: Any = None
 
 
-def resolve(sizes: tuple[int, ...], index: Any, mode: GatherScatterMode = CHECKED, *, settle: bool = True) -> Index:
-    """Sort an index out against a shape. Raises OutOfBoundsError for what is known to be out of bounds.
+def resolve(sizes: tuple[int, ...], index: Any, mode: GatherScatterMode = CHECKED) -> Index:
+    """Resolve an index against a shape. Raises OutOfBoundsError for a concrete index that is out of bounds.
 
-    settle: whether integers are looked up at once; else they are kept as index arrays, for other modes.
+    mode: "checked" looks integers up at once; other modes keep them as index arrays.
     """
     items = index if isinstance(index, tuple) else (index,)
     parts = [part for item in items for part in _parts(item)]
     parts = _with_ellipsis(parts, sizes)
-    settle = settle and mode is CHECKED
-    if not settle:
+    if mode is not CHECKED:
         parts = [_Part("array", 1, np.asarray(p.value)) if p.kind == "integer" else p for p in parts]
     taken: list[Taken] = []
     dropped: list[int] = []
