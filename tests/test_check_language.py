@@ -33,6 +33,25 @@ def test_a_functions_docstring_starts_with_a_verb(tmp_path: Path, opener: str) -
     assert docstring(tmp_path, f"{opener} types of it.") == [f"start with a verb: {opener} types of it."]
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        'def f({name}, *, others):\n    """Run it.\n\n    what: the operation.\n\n    others, what: arrays.\n    """\n',
+        'class C:\n    """Running.\n\n    what: its name.\n    """\n\n    {name}: str\n',
+        'class C:\n    """Base.\n\n    what, x: its name.\n    """\n\n    def __init__(self, {name}): ...\n',
+    ],
+)
+def test_only_a_parameters_own_name_may_open_its_description(tmp_path: Path, code: str) -> None:
+    assert not found(tmp_path, code.format(name="what"))
+    [(_, message)] = found(tmp_path, code.format(name="it"))
+    assert message.startswith("name the subject, not 'what'")
+
+
+def test_a_parameters_name_without_a_description_is_an_opener(tmp_path: Path) -> None:
+    [(_, message)] = found(tmp_path, 'def f(what):\n    """Run.\n\n    what is read.\n    """\n')
+    assert message == "name the subject, not 'what': what is read."
+
+
 def test_properties_and_classes_start_with_a_noun(tmp_path: Path) -> None:
     text = 'class C:\n    """The class."""\n\n    @property\n    def x(self):\n        """The value."""\n'
     assert not found(tmp_path, text)

@@ -73,10 +73,14 @@ def sentences(text: str) -> Iterator[str]:
         yield from re.split(r"(?<=[.!?])\s+(?=[A-Z`])", " ".join(paragraph.split()))
 
 
-def faults(sentence: str) -> Iterator[str]:
-    """Yield a message for each rule that the sentence breaks."""
+def faults(sentence: str, parameters: Sequence[str] = ()) -> Iterator[str]:
+    """Yield a message for each rule that the sentence breaks.
+
+    parameters: names that may open a sentence if `:` or `,` follows, as in `what: the operation, for errors`.
+    """
     refused = words()
-    if opener := refused.openers.match(sentence):
+    opener = refused.openers.match(sentence)
+    if opener and not (opener[0] in parameters and sentence[opener.end() :].startswith((":", ","))):
         yield f"name the subject, not {opener[0]!r}: {sentence}"
         return
     prose = ALLOWED.sub("", _CODE.sub("`…`", sentence))
@@ -98,9 +102,21 @@ def of_python(path: Path) -> Iterator[tuple[int, str]]:
         line = 1 if isinstance(node, ast.Module) else node.lineno
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not _is_property(node) and NOUN.match(text):
             yield line, "start with a verb: " + text.splitlines()[0]
-        yield from ((line, fault) for sentence in sentences(text) for fault in faults(sentence))
+        names = parameters(node)
+        yield from ((line, fault) for sentence in sentences(text) for fault in faults(sentence, names))
     for line, text in comments(path):
         yield from ((line, fault) for sentence in sentences(text) for fault in faults(sentence))
+
+
+def parameters(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    """Return the names that a docstring may describe: parameters of the function, or of `__init__`, and fields."""
+    if isinstance(node, ast.ClassDef):
+        fields = [x.target.id for x in node.body if isinstance(x, ast.AnnAssign) and isinstance(x.target, ast.Name)]
+        made = [x for x in node.body if isinstance(x, ast.FunctionDef) and x.name == "__init__"]
+        return fields + [name for x in made for name in parameters(x)]
+    if isinstance(node, ast.Module):
+        return []
+    return [x.arg for x in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
 
 
 def _is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

@@ -246,14 +246,6 @@ def fits() -> list[Fit]:
     table += both("ASIN", of_root(lambda s: (mp.asin(s) - s) / s**3), (0, "0.25"), (6, 13), lambda z: z)
     # ((1 - h)^(-1/3) - 1) / h
     table += both("CBRT", lambda h: ((1 - h) ** (-mpf(1) / 3) - 1) / h, ("-0.1035", "0.1035"), (4, 8), abs)
-    # erf(x) / x - 1 in x^2, x <= 1
-    table += both("ERF", of_root(lambda x: mp.erf(x) / x - 1), (0, 1), (7, 12))
-    # log(erfc(x)) for 1 <= x <= 4 (f32), 6 (f64): the error in erf = 1 - e^this
-    table += both("LOG_ERFC", lambda x: mp.log(mp.erfc(x)), (1, 4), (8, 0), mp.erfc)
-    table += both("LOG_ERFC", lambda x: mp.log(mp.erfc(x)), (1, 6), (0, 17), mp.erfc)
-    # (1 + 2 x) e^(x^2) erfc(x) in t = (x - k) / (x + k), x >= 1/2, k = 2 (f32), 4 (f64): Shepherd & Laframboise 1981
-    table += both("ERFCX", lambda t: scaled_erfc(2 * (1 + t) / (1 - t)), ("-0.601", "0.68"), (10, 0))
-    table += both("ERFCX", lambda t: scaled_erfc(4 * (1 + t) / (1 - t)), ("-0.779", "0.745"), (0, 22))
     # (erf_inv(x) / x - sqrt(pi) / 2) / w in w - 17/4, w = -log(1 - x^2) up to 25/4
     table += both("ERF_INV", erf_inv_slope, ("-4.25", "2.001"), (11, 24), lambda v: v + mpf("4.251"))
     # t - 5/16 - erf_inv(1 - e^(-t^2)) in 1/t - r, 1 - e^(-t^2) from 3/5 to the last number below 1
@@ -271,11 +263,6 @@ def fits() -> list[Fit]:
     table += both("SIN_PI", of_root(lambda f: (mp.sin(mp.pi * f) - mp.pi * f) / f**3), (0, "0.25"), (0, 9), lambda z: z)
     table += both("COS_PI", of_root(lambda f: (mp.cos(mp.pi * f) - 1) / f**2), (0, "0.25"), (0, 10), lambda z: z)
     return table
-
-
-def scaled_erfc(x: Real) -> Real:
-    """(1 + 2 x) e^(x^2) erfc(x), between 1 and 1.24."""
-    return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
 
 
 @cache

@@ -88,13 +88,13 @@ make_jaxpr = make_program
 einsum, tensordot = numpy.einsum, numpy.tensordot  # where opt_einsum looks for them: in the root of the type's module
 checkpoint_policies = ad_checkpoint.checkpoint_policies
 
-# The one place where lower layers are given what stands above them: how an operation runs outside any trace, how
-# arrays are copied, and the methods of Array; and where libraries that ask nobody are told of our arrays.
+# Only here do lower layers get functions of higher ones: execution outside traces, copies of arrays, and the methods of
+# Array. Libraries with a registry of array types get ours.
 _eager.execute, _eager.prepare, _eager.widened, _eager.copied = _execute, _prepare, _widened, _copied
 _install(Array)
 _install_interop()
 
-# Imported at their first use
+# Modules imported at their first use
 _LATER = frozenset(
     ("custom_batching", "experimental", "flatten_util", "lax", "nn", "ops", "random", "scipy", "sharding", "test_util")
 )

@@ -70,7 +70,7 @@ class AxisError(ShapeError, np.exceptions.AxisError):
     def __init__(self, text: str) -> None:
         np.exceptions.AxisError.__init__(self, text)
 
-    _msg: str  # what NumPy's class shows
+    _msg: str  # text that NumPy's class shows
 
 
 class IndexShapeError(ShapeError, IndexError):

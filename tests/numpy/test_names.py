@@ -27,7 +27,7 @@ from tools.numpy_table import (
     text,
 )
 from tracer.errors import DTypeError, ShapeError
-from tracer.numpy import _REPLAYED, __all__
+from tracer.numpy import _CACHED, __all__
 from tracer.numpy.arrays.absent import ABSENT
 from tracer.scipy import stats
 
@@ -36,7 +36,7 @@ def test_every_name_is_there_and_dir_lists_them() -> None:
     assert len(set(__all__)) == len(__all__)
     assert dir(tnp) == sorted(__all__)
     assert not [name for name in __all__ if not hasattr(tnp, name)]
-    assert set(__all__) >= _REPLAYED
+    assert set(__all__) >= _CACHED
 
 
 @pytest.mark.parametrize("name", [name for name in __all__ if inspect.isfunction(getattr(tnp, name))])

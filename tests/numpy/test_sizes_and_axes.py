@@ -36,13 +36,8 @@ OF_AXES: dict[str, Any] = {
 @pytest.mark.parametrize("name", OF_SIZES)
 def test_sizes_may_be_arrays(name: str, make: Any) -> None:
     call, x = OF_SIZES[name], tnp.asarray(X)
-    for n in (
-        [3, 2],
-        [1, 6],
-        *([2, 3],) * 40,
-        [3, 2],
-        *(() if name in ("indices", "reshape", "x.reshape") else (4,)),
-    ):  # frequent calls, too
+    vectors = () if name in ("indices", "reshape", "x.reshape") else (4,)
+    for n in ([3, 2], [1, 6], [2, 3], [2, 3], [3, 2], *vectors):
         np.testing.assert_array_equal(call(tnp, x, make(n)), call(np, X, n))
     np.testing.assert_array_equal(tracer.jit(lambda x: call(tnp, x, make([3, 2])))(X), call(np, X, [3, 2]))
 
@@ -69,7 +64,7 @@ def test_traced_sizes_are_refused(name: str) -> None:
 @pytest.mark.parametrize("make", [tnp.asarray, np.asarray, np.int64], ids=["ours", "NumPy's", "a scalar"])
 @pytest.mark.parametrize("name", OF_AXES)
 def test_an_axis_may_be_an_array(name: str, make: Any) -> None:
-    for axis in (0, 1, *(-1,) * 40, 0):
+    for axis in (0, 1, -1, -1, 0):
         np.testing.assert_allclose(OF_AXES[name](tnp, tnp.asarray(X), make(axis)), OF_AXES[name](np, X, axis))
 
 

@@ -95,13 +95,11 @@ class Linearized:
 
     outputs: the primal outputs. residuals: every value that the linear part reads.
     apply(residuals, dxs) -> dys, with dxs for the active operands only; it closes over no array.
-    key: hashable; the dependences of `apply` besides primitive, parameters and operands' types.
     """
 
     outputs: Sequence[Any]
     residuals: Sequence[Any]
     apply: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
-    key: Any = None
 
 
 # Lowerings: how an equation becomes loop IR. The schedule reads them; no backend does.

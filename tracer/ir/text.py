@@ -224,11 +224,6 @@ def quoted(text: str) -> str:
 # Values
 
 
-def atom_text(atom: Atom) -> str:
-    """Return a literal as it is printed; a variable, which has no name on its own, as `%?: type`."""
-    return literal_text(atom) if isinstance(atom, Literal) else f"%?: {atom.type}"
-
-
 def literal_text(literal: Literal) -> str:
     """Return `100.0:f32`, or `2.0:f64*` for a weak literal."""
     star = "*" if literal.type.weak else ""

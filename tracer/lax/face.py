@@ -23,7 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def public(function: F) -> F:
     """Return a primitive's function that also accepts NumPy arrays, alone or in lists, and returns arrays.
 
-    Frequent calls are cached: it must look at no elements.
+    Its calls are prepared once for each signature, so its operations must not depend on elements.
     """
 
     @wraps(function)

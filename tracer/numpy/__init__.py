@@ -1,9 +1,9 @@
 """`tracer.numpy`: NumPy's functions on arrays that are traced, differentiated, batched and compiled.
 
 Names, arguments and meaning are NumPy's and the array API's; dtypes are promoted as in JAX with 64 bits on. Every
-function takes arrays, numbers, NumPy arrays and nested lists. Arrays are immutable values: `x[i] = v` makes the name
-x stand for another one, and so does `out=x` of a function, which all have that NumPy's have. Functions of elements take
-NumPy's `where=`, `dtype=` and `casting=` as well.
+function takes arrays, scalars, NumPy arrays and nested lists. Arrays are handles on immutable values: `x[i] = v` and
+`out=x` rebind the handle x. Functions have `out=` where NumPy's have it, and elementwise functions take NumPy's
+`where=`, `dtype=` and `casting=` as well.
 
 >>> x = tnp.linspace(0.0, 1.0, 3)
 >>> tnp.sum(x**2)
@@ -12,7 +12,7 @@ Array(1.25, f64)
 A chapter is a module of this package; it is imported when one of its names is first read.
 """
 
-# ruff: noqa: F401, F403  # imports for type checkers alone
+# ruff: noqa: F401, F403  # imports only for type checkers
 
 from functools import partial as _partial
 from importlib import import_module as _import_module
@@ -88,7 +88,7 @@ if TYPE_CHECKING:
 __array_api_version__ = "2025.12"
 __version__ = _VERSION
 
-# Every name by its chapter; "there:here" where it is called otherwise there.
+# Every name by its chapter; "there:here" where the chapter has another name for it.
 _CHAPTERS = {
     "elementwise.arithmetic": (
         "abs absolute add clip divide divmod fabs floor_divide fmax fmin fmod heaviside maximum minimum mod multiply "
@@ -181,7 +181,7 @@ _CHAPTERS = {
     "chapters.put": "copyto fill_diagonal nan_to_num place put put_along_axis putmask",
 }
 
-# Those that come often when small arrays are explored, and look at no elements: see `tracer.runtime.eager.call_cache`.
+# Functions with prepared calls, whose operations depend on no elements: see `tracer.runtime.eager.call_cache`.
 _CACHED = {
     "all", "allclose", "amax", "amin", "angle", "any", "append", "arange", "argmax", "argmin", "argpartition",
     "argsort", "around", "array_equal", "array_equiv", "array_split", "astype", "atleast_1d", "atleast_2d",
@@ -219,7 +219,7 @@ _loading = _RLock()
 
 
 def _with_options(make: _Any, function: _Any) -> _Any:
-    """What `make` makes of a function, with the keywords that NumPy's has beside its parameters."""
+    """Return `make(function)`, with the keywords that NumPy's function has beside the parameters."""
     name = function.__name__
     return make(function, named=True, options=_Options(_taken(name), _partial(_optioned, name), _place_of_out(name)))
 
@@ -229,7 +229,7 @@ def _optioned(*call: _Any) -> _Any:
 
 
 def __getattr__(name: str) -> object:
-    """A name when it is first read; and its whole chapter with it."""
+    """Return a name at its first read, after importing its chapter with all names in it. Raises AttributeError."""
     if name in _MODULES:
         return _import_module(_MODULES[name])
     if name not in _CHAPTER_OF:

@@ -166,6 +166,6 @@ globals().update(
 )
 __all__ += list(_TRANSFORMS)
 
-_CACHED = frozenset(("fftfreq", "fftshift", "ifftshift", "rfftfreq"))  # the others are NumPy's
+_CACHED = frozenset(("fftfreq", "fftshift", "ifftshift", "rfftfreq"))  # the transforms call NumPy
 set_boundaries(globals(), _CACHED, cached)
 set_boundaries(globals(), [name for name in __all__ if name not in _CACHED])

@@ -276,7 +276,7 @@ def solve_triangular(
     return _without_axis(result, vector)
 
 
-_CACHED = frozenset(("cho_solve", "lu", "lu_factor", "lu_solve", "solve_triangular"))  # the rest looks at elements
+_CACHED = frozenset(("cho_solve", "lu", "lu_factor", "lu_solve", "solve_triangular"))  # read no elements
 set_boundaries(globals(), _CACHED, cached)
 set_boundaries(globals(), [name for name in __all__ if name not in _CACHED])
 say(

@@ -62,16 +62,16 @@ class KeyDType:
 KEY_DTYPE: Any = KeyDType()
 
 
-_NUMBERS = frozenset(("complex", "float", "int"))  # what Python makes of arrays without axes alone
+_NUMBERS = frozenset(("complex", "float", "int"))  # conversions that need an array without axes
 
 
 class Array(Surface):
-    """An n-dimensional array [*s] of one dtype, on one device: the handle of a value that does not change.
+    """n-dimensional array [*s] of one dtype, on one device: a handle on an immutable value.
 
-    Made by `tracer.numpy.asarray` and the operations, never by calling the class, whose arguments are refused. It has
-    the methods, attributes and operators of NumPy's ndarray. Only `x[i] = v`, and with it `x[i] += v`, makes the handle
-    stand for another value; `x.at[i].set(v)` and its like give another array. `weak_type` tells whether it comes of
-    Python numbers alone, which take on the dtype of what they meet.
+    `tracer.numpy.asarray` and the operations make arrays; a call of the class raises ArgumentError. Arrays have the
+    methods, attributes and operators of NumPy's ndarray. Only `x[i] = v`, and with it `x[i] += v`, rebinds the handle
+    to another value; `x.at[i].set(v)` and the like return another array. `weak_type` tells whether the value comes
+    from Python scalars alone, which take on the dtype of the other operand.
 
     >>> import tracer.numpy as tnp
     >>> x = tnp.asarray([[1.0, 2.0], [3.0, 4.0]])
@@ -95,11 +95,11 @@ class Array(Surface):
     def __init__(self, *_: object, **__: object) -> None:
         raise ArgumentError(message(f"Array{here()} is not made by calling it", help="use tracer.numpy.asarray(value)"))
 
-    # what every level needs to know
+    # Types
 
     @property
     def type(self) -> Type:
-        """The IR type.
+        """IR type.
 
         >>> print(tnp.zeros((2, 3)).type)
         f64[2,3]
@@ -112,7 +112,7 @@ class Array(Surface):
 
     @property
     def dtype(self) -> DType:
-        """The NumPy dtype. Random keys have none: their dtype is `tracer.dtypes.prng_key`'s.
+        """NumPy dtype; a random key's is `tracer.dtypes.prng_key`'s.
 
         >>> tnp.zeros(3).dtype
         dtype('float64')
@@ -126,7 +126,7 @@ class Array(Surface):
 
     @property
     def shape(self) -> Shape:
-        """The sizes of the axes.
+        """Sizes of the axes.
 
         >>> tnp.zeros((2, 3)).shape
         (2, 3)
@@ -136,7 +136,7 @@ class Array(Surface):
 
     @property
     def ndim(self) -> int:
-        """How many axes.
+        """Count of the axes.
 
         >>> tnp.zeros((2, 3)).ndim
         2
@@ -145,7 +145,7 @@ class Array(Surface):
 
     @property
     def size(self) -> int:
-        """How many elements.
+        """Count of the elements.
 
         >>> tnp.zeros((2, 3)).size
         6
@@ -157,14 +157,14 @@ class Array(Surface):
 
     @property
     def weak_type(self) -> bool:
-        """Whether the value came from Python scalars alone, and so gives way in promotion.
+        """Whether the value comes from Python scalars alone, and so takes on other dtypes in promotion.
 
         >>> tnp.asarray(1.0).weak_type, tnp.asarray([1.0]).weak_type
         (True, False)
         """
         return self._weak
 
-    # values
+    # Values
 
     def __bool__(self) -> bool:
         return bool(self._scalar(TracerBoolError, "bool"))
@@ -190,13 +190,17 @@ class Array(Surface):
         return complex(self._scalar(TracerFloatError, "complex", differentiated=False))
 
     def _is_plain_number(self) -> bool:
-        """Whether the number may be read from NumPy's array at once: it is concrete, and nobody notes what is read."""
+        """Whether the scalar may be read from NumPy's array: it is concrete, and no trace records reads."""
         value = self._value
         is_number = self._trace is None and type(value) is np.ndarray and not value.shape and value.dtype.kind in "fiub"
         return is_number and state.outside is None
 
     def _scalar(self, error: Failure, what: str, *, differentiated: bool = True) -> Any:
-        """The one element as a NumPy scalar. `differentiated`: whether a define-by-run value may be read."""
+        """Return the only element as a NumPy scalar.
+
+        error, what: class and subject of the error for a traced value. differentiated: whether a define-by-run value
+        may be read. Raises ArgumentError for random keys and for arrays of several elements.
+        """
         value = concrete_value(self)
         if value is None or (self._trace is not None and not differentiated):
             _raise_traced(self, error, what)
@@ -216,7 +220,7 @@ class Array(Surface):
                     help="reduce it first, as x.any(), x.all() or x.sum(), or index one element",
                 )
             )
-        if value.dtype.kind == "c" and what in ("int", "float"):  # NumPy's numbers would give their real part
+        if value.dtype.kind == "c" and what in ("int", "float"):  # NumPy scalars would give their real part
             raise DTypeError(
                 message(f"{what}{here()}: complex numbers do not become real ones", f"got {self.type}", help="x.real")
             )
@@ -250,7 +254,7 @@ class Array(Surface):
 
     def __repr__(self) -> str:
         value = concrete_value(self)
-        if not isinstance(value, np.ndarray | None):  # what stands for a donated one
+        if not isinstance(value, np.ndarray | None):  # the stand-in of a donated array
             return f"Array({value})"
         type = self.type
         if value is None:
@@ -268,10 +272,10 @@ class Array(Surface):
         shown = isinstance(value, np.ndarray) and not isinstance(self._type, KeyType)
         return str(value) if shown else repr(self)
 
-    # the one mutation
+    # Mutation
 
     def _rebind(self, new: Array) -> None:
-        """Make this handle stand for another value: how `x[i] = v` works."""
+        """Rebind this handle to another value, as `x[i] = v` does. Raises MutationError if the trace is no owner."""
         innermost = state.innermost
         current = innermost.serial if innermost is not None else 0
         if self._owner != current:
@@ -291,7 +295,7 @@ _new = object.__new__
 
 
 def concrete(value: np.ndarray[Any, Any], weak: bool = False, type: Type | None = None) -> Array:
-    """Wrap a NumPy array that nobody else writes to. It must be C-contiguous, aligned and native."""
+    """Wrap a C-contiguous, aligned, native NumPy array that is never written. The innermost trace owns the handle."""
     array = _new(Array)
     array._value, array._weak, array._type = value, weak, type
     array._trace = array._atom = None
@@ -301,7 +305,7 @@ def concrete(value: np.ndarray[Any, Any], weak: bool = False, type: Type | None 
 
 
 def unowned(value: np.ndarray[Any, Any], weak: bool) -> Array:
-    """The same outside all traces, where it need not be asked which of them owns the handle."""
+    """Wrap a NumPy array as an untraced Array. Faster than `concrete`: skips the lookup of the current trace."""
     array = _new(Array)
     array._value, array._weak = value, weak
     array._type = array._trace = array._atom = None
@@ -310,7 +314,10 @@ def unowned(value: np.ndarray[Any, Any], weak: bool) -> Array:
 
 
 def traced(trace: Trace, atom: Var, value: Array | None = None, owner: int | None = None) -> Array:
-    """A handle on a variable of a trace."""
+    """Return a handle on a variable of a trace. owner: serial of the trace that may rebind it; the innermost's if None.
+
+    value: the array of the enclosing level with the variable's value, in define-by-run.
+    """
     array = _new(Array)
     type = atom.type
     array._type, array._trace, array._atom, array._value = type, trace, atom, value
@@ -323,12 +330,12 @@ def traced(trace: Trace, atom: Var, value: Array | None = None, owner: int | Non
 
 
 def fixed(array: Array) -> Array:
-    """A handle on the value that this one has now, which nothing rebinds."""
+    """Return a handle on the array's present value that no trace may rebind."""
     return array if array._owner == PROTECTED else _handle(array, PROTECTED)
 
 
 def renewed(array: Array) -> Array:
-    """Another handle on the value, which the current trace may rebind: this one stays as it is."""
+    """Return another handle on the value, which the current trace may rebind."""
     innermost = state.innermost
     return _handle(array, 0 if innermost is None else innermost.serial)
 
@@ -341,7 +348,7 @@ def _handle(array: Array, owner: int) -> Array:
 
 
 def concrete_value(array: Array) -> Any:
-    """The NumPy array behind a handle, through define-by-run levels; None where only a running program knows it."""
+    """Return the NumPy array behind a handle, through define-by-run levels; None for a value of a staged program."""
     value = array._value
     while isinstance(value, Array):
         array, value = value, value._value
@@ -397,7 +404,7 @@ def _raise_traced(array: Array, error: Failure, what: str) -> NoReturn:
 
 
 def leak(array: Array, trace: Trace) -> LeakedTracerError:
-    """The error for an array that is used where its trace does not run."""
+    """Return the error for an array that is used after its trace, or on another thread."""
     called = trace.variable_name(array)
     reason = "belongs to a trace on another thread" if trace.is_open else "outlived its trace"
     kept = kept_as(lambda x: type(x) is Array and x._trace is trace and x._atom is array._atom)
@@ -414,7 +421,7 @@ def leak(array: Array, trace: Trace) -> LeakedTracerError:
 
 
 def described(array: Array) -> str:
-    """A traced array in words: `an array f64[3], made at demo.py:3 while `f` was traced`."""
+    """Return a text on a traced array: `an array f64[3], made at demo.py:3 while `f` was traced`."""
     trace = array._trace
     assert trace is not None
     made = f"{trace.variable_name(array)}{trace.origin(array)}"

@@ -1,4 +1,4 @@
-"""A program outside `jit`: its operations one after another, each by its prepared call."""
+"""Execution of a program outside `jit`: one operation after another, each by its prepared call."""
 
 from __future__ import annotations
 
@@ -45,9 +45,10 @@ class Operation:
 
 
 class PreparedProgram:
-    """A program with a prepared call for every equation.
+    """Program with a prepared call for every equation.
 
-    Values are numbered: inputs first, then the outputs of the equations in order. results: the program's outputs.
+    Values have numbers: the inputs first, then the equations' outputs in order. results: the program's outputs, each
+    the number of a value, or a literal.
     """
 
     __slots__ = ("program", "results", "steps")
@@ -67,7 +68,7 @@ class PreparedProgram:
         self.results: list[Read] = [a if isinstance(a, Literal) else numbers[a] for a in program.outputs]
 
     def values(self, inputs: Sequence[Any]) -> list[Any]:
-        """Return the inputs and the outputs of all operations. Those on traced arrays are recorded by their traces."""
+        """Return the inputs and the outputs of all operations. Traces record the operations on their arrays."""
         values = list(inputs)
         for x in inputs:
             if x._trace is not None:
@@ -80,6 +81,6 @@ class PreparedProgram:
 
 
 def _sample(type: Any) -> Array:
-    """Return an array of the type, of which only the type is looked at."""
+    """Return an array of the type, whose elements must not be read."""
     storage = storage_type(type)
     return concrete(np.broadcast_to(np.zeros((), storage.dtype), storage.shape), getattr(type, "weak", False), type)

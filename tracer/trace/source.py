@@ -32,11 +32,6 @@ def is_ours(code: CodeType) -> bool:
     return found
 
 
-def is_of_this_package(code: CodeType) -> bool:
-    """Whether the code is this package's own."""
-    return code.co_filename.startswith(_PACKAGE)
-
-
 def _is_ours(file: str) -> bool:
     internal = file.startswith((_PACKAGE, _NUMPY)) and not file.startswith(_EXAMPLES)
     library = "/optree/" in file or file in _CALLERS

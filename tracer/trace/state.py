@@ -1,4 +1,4 @@
-"""What is being traced on this thread."""
+"""State of tracing on this thread: open traces, named axes, scopes."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ if TYPE_CHECKING:
 
 
 class State(threading.local):
-    """staging: the innermost open trace that records every operation, operands of its own or not.
+    """State of one thread.
 
-    innermost: the innermost open trace of any kind; it owns the handles that are made.
+    staging: the innermost open trace that records every operation, also on concrete operands.
+    innermost: the innermost open trace of any kind, which owns new handles.
     axes: the sizes of named batch axes.
     scope: the names of the part of the program that is traced: see `named_scope`.
-    source: the line of the equation that is being rewritten; new equations inherit it.
-    outside: what the innermost function that is traced to be compiled reads from outside it.
-    enclosure: the innermost function with rules of its own that runs, or whose rule does.
-    asked: how often tracing asked for elements that only a running program knows.
-    stand_ins: by id, for arrays from outside that a custom rule closes over: the operands that it runs on.
+    source: the line of the equation that is being rewritten, which new equations inherit.
+    outside: the record of values that the innermost function traced for compilation reads from outside.
+    enclosure: the innermost running function with a custom rule, or running rule.
+    asked: count of requests for elements that only a running program has.
+    stand_ins: the operands of a running custom rule, by the id of the array that the rule closes over.
     """
 
     staging: Trace | None = None
@@ -45,7 +46,7 @@ state = State()
 
 
 class Level(NamedTuple):
-    """Where operations went at some time; see `State`."""
+    """Traces that took operations at some time; see `State`."""
 
     staging: Trace | None
     innermost: Trace | None
@@ -54,17 +55,17 @@ class Level(NamedTuple):
 
     @classmethod
     def current(cls) -> Level:
-        """Where they go now."""
+        """Return the traces that take operations now."""
         return cls(state.staging, state.innermost, state.outside, state.axes)
 
     @property
     def is_open(self) -> bool:
-        """Whether they may go there still."""
+        """Whether the traces may still take operations on this thread."""
         return all(t is None or (t.is_open and t.thread == state.thread) for t in (self.staging, self.innermost))
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Let them go there again."""
+        """Send operations to these traces until the block ends."""
         outer = Level.current()
         state.staging, state.innermost, state.outside, state.axes = self
         try:
@@ -75,7 +76,7 @@ class Level(NamedTuple):
 
 @contextmanager
 def standing_in(stand_ins: Mapping[int, Any]) -> Iterator[None]:
-    """While a custom rule runs, let operands of the equation stand in for what it closes over."""
+    """Let operands of the equation stand in for arrays that a custom rule closes over, while it runs."""
     outer = state.stand_ins
     state.stand_ins = {**outer, **stand_ins}
     try:
@@ -86,7 +87,7 @@ def standing_in(stand_ins: Mapping[int, Any]) -> Iterator[None]:
 
 @contextmanager
 def named_axis(name: object, size: int) -> Iterator[None]:
-    """Let collectives speak of a batch axis by name while a function is traced."""
+    """Let collectives name a batch axis until the block ends."""
     outer = state.axes
     if name is not None:
         state.axes = {**outer, name: size}

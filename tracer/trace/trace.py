@@ -1,14 +1,14 @@
-"""The trace: where operations go while a function is being traced, and `bind`, which sends them there.
+"""The trace, which takes the operations of a function being traced, and `bind`, which sends them there.
 
-There is one kind of traced array and one kind of trace. A trace differs from another only in its `process`:
+All traces have one class, and so have all traced arrays. Traces differ in their `process`:
 
-- staging (`stage`): every operation becomes an equation, whatever its operands. Under jit, vmap and
-  the bodies of control flow. Arrays have no value.
-- define-by-run (`tracer.transforms.run`): operations on the trace's own arrays are executed at once at the
-  enclosing level, and recorded, or pushed forward with tangents.
+- staging (`stage`), under jit, vmap and in bodies of control flow: every operation becomes an equation, also one on
+  concrete operands. Its arrays have no values.
+- define-by-run (`tracer.transforms.run`): operations on the trace's own arrays run at once at the enclosing level.
+  They are recorded on a tape, or push tangents forward.
 - linear (`tracer.transforms.linearize`): operations on tangents are recorded without values.
 
-Traces nest by level. An operation belongs to the deepest trace among its operands and the innermost staging trace.
+Traces nest by level. An operation belongs to the deepest trace among its operands' and the innermost staging trace.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _serials = itertools.count(1)
 
 
 def new_serial() -> int:
-    """A number that is greater than those of all traces so far, and smaller than those of later ones."""
+    """Return an integer above the serials of all earlier traces and below the serials of all later ones."""
     return next(_serials)
 
 
 class Origin(NamedTuple):
-    """An operation that made something: what it read, and all its results."""
+    """Operation that made a value, with its operands and all its results."""
 
     primitive: Primitive
     operands: Sequence[Operand]
@@ -53,7 +53,7 @@ class Origin(NamedTuple):
 
 
 class Trace:
-    """One function being traced. Closed when its function returns; its arrays are dead from then on."""
+    """Record of one function being traced. It closes when the function returns, and its arrays are dead from then."""
 
     __slots__ = (
         "constants", "data", "equations", "inputs", "is_open", "level", "lifted", "name", "origins", "process",
@@ -68,24 +68,24 @@ class Trace:
         self.level: int = 1 if outer is None else outer.level + 1
         self.serial = new_serial()
         self.source = user_source()
-        self.sources: MutableMapping[Var, Source | None] = {}  # of variables that no equation here makes
-        self.origins: dict[Var, Origin] = {}  # of stacks that no equation here makes
+        self.sources: MutableMapping[Var, Source | None] = {}  # of variables without an equation in this trace
+        self.origins: dict[Var, Origin] = {}  # of stacks without an equation in this trace
         self.inputs: list[Var] = []
         self.equations: list[Equation] = []
         self.constants: list[tuple[Var, Array]] = []
         self.lifted: dict[int, Var] = {}  # by id of the handle or the value, which `constants` keeps alive
-        self.data: Any = None  # what `process` keeps: values, tangents
+        self.data: Any = None  # for `process`: the tape of reverse mode
         self.is_open = True
         self.thread = state.thread
 
     def new_input(self, type: Type, value: Array | None = None, *, protected: bool = False) -> Array:
-        """A handle on a new input variable."""
+        """Return a handle on a new input variable. protected: whether the traced function may not rebind it."""
         variable = Var(type)
         self.inputs.append(variable)
         return traced(self, variable, value, PROTECTED if protected else self.serial)
 
     def atom(self, operand: Operand) -> Atom:
-        """The operand as this trace names it; values from outside become constants of the trace."""
+        """Return the operand's variable or literal in this trace; an array from outside becomes a constant."""
         if isinstance(operand, Literal):
             return operand
         if operand._trace is self:
@@ -94,9 +94,9 @@ class Trace:
         return self.lift(operand)
 
     def lift(self, array: Array) -> Atom:
-        """A variable for an array from outside this trace.
+        """Return the variable for an array from outside this trace, and add the array to the trace's constants.
 
-        A handle made since this trace opened may be rebound in it: what is lifted is the value that it has now.
+        The traced function may rebind a handle made since this trace opened, so the constant holds its present value.
         """
         by_value = array._owner >= self.serial or array._owner == PROTECTED
         key = id(array) if not by_value else id(array._value if array._trace is None else array._atom)
@@ -115,7 +115,7 @@ class Trace:
     def emit(
         self, primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any], source: Source | None
     ) -> list[Array]:
-        """Record an equation; its outputs as handles."""
+        """Record an equation, and return handles on its outputs."""
         inputs = tuple(map(self.atom, operands))
         types = infer_types(primitive, inputs, params)
         outputs = tuple(map(Var, types))
@@ -123,7 +123,7 @@ class Trace:
         return [traced(self, variable) for variable in outputs]
 
     def origin(self, array: Array) -> str:
-        """Where a traced array comes from, in words: `made at demo.py:3`."""
+        """Return a text that says where a traced array comes from: `made at demo.py:3`."""
         atom = array._atom
         if atom in self.inputs:
             return f"an argument of `{self.name}`" + (f" called at {self.source}" if self.source else "")
@@ -131,17 +131,17 @@ class Trace:
         return f"made{place(self.sources.get(atom, found) if atom is not None else found)}"
 
     def variable_name(self, array: Array) -> str:
-        """`y` with a space behind it, for an array that a line of the user's calls y; else nothing."""
+        """Return "`y` " for an array that the user's source line assigns to y, and "" for every other array."""
         atom = array._atom
         made = [(v, e.source) for e in self.equations for v in e.outputs] or list(self.sources.items())
         source = next((s for v, s in made if v is atom), None)
         if source is None or [v for v, s in made if s == source][-1] is not atom:
-            return ""  # an intermediate value of the line, or an argument
+            return ""  # an intermediate value of the source line, or an argument
         name = assigned_name(source)
         return f"`{name}` " if name else ""
 
     def program(self, outputs: Sequence[Operand]) -> Program:
-        """What was recorded, as a program of (constants..., inputs...)."""
+        """Return the recorded equations as a program of (constants..., inputs...)."""
         atoms = tuple(map(self.atom, outputs))
         constants = tuple(variable for variable, _ in self.constants)
         return Program(constants + tuple(self.inputs), tuple(self.equations), atoms, self.name)
@@ -153,7 +153,7 @@ def stage_process(
     return trace.emit(primitive, operands, params, source)
 
 
-class open_trace:  # noqa: N801  # a function to those who call it; a generator would take longer than an operation
+class open_trace:  # noqa: N801  # used like a function; a generator would take longer than an operation
     """Open a trace on this thread for the length of a `with` block."""
 
     __slots__ = ("outer", "staging", "trace")
@@ -190,11 +190,11 @@ def check_alive(array: Array) -> None:
 
 
 class EagerSlot:
-    """How a primitive runs outside any trace.
+    """Functions that run a primitive outside any trace.
 
-    execute: its outputs. prepare: what `execute` does for operands of such types, as a function of operands.
-    widened: its outputs, computed in wide dtypes where narrow ones, which are for storage, stand; given what runs them.
-    copied: a NumPy array as one of ours has it, native and C-contiguous, in memory of its own.
+    execute: returns the outputs. prepare: returns the prepared call for operands of these types. widened: returns the
+    outputs for operands of narrow storage dtypes, computed in wide ones by the function given first. copied: returns
+    a NumPy array as a native C-contiguous copy.
     """
 
     __slots__ = ("copied", "execute", "prepare", "widened")
@@ -214,7 +214,7 @@ eager = EagerSlot()
 
 
 def bind_all(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> list[Array]:
-    """Send an operation to the trace that it belongs to, or run it: all outputs, as a list."""
+    """Return all outputs of an operation, recorded by the trace that it belongs to, or run outside all traces."""
     trace = state.staging
     level = 0 if trace is None else trace.level
     for operand in operands:
@@ -231,12 +231,15 @@ def bind_all(primitive: Primitive, operands: Sequence[Operand], params: Mapping[
             return list(eager.execute(primitive, operands, params))
         return trace.process(trace, primitive, operands, params, user_source())
     except StorageDTypeError:
-        pass  # errors of what follows are not shown beside this one
+        pass  # leaves the handler, so that later errors have no context
     return eager.widened(bind_all, primitive, operands, params)
 
 
 def stood_in(operand: Operand) -> Operand:
-    """The operand, or what stands in for it in a rule, which may run when its trace is over; raises if nothing does."""
+    """Return the operand, or the array that stands in for it while a custom rule runs.
+
+    Raises LeakedTracerError for an array whose trace is over and that has no stand-in.
+    """
     found: Operand = state.stand_ins.get(id(operand), operand)
     if isinstance(found, Array):
         check_alive(found)
@@ -244,7 +247,7 @@ def stood_in(operand: Operand) -> Operand:
 
 
 def execute(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> list[Array]:
-    """Run an operation on concrete operands at once, whatever is being traced."""
+    """Run an operation on concrete operands at once, under every trace."""
     try:
         return list(eager.execute(primitive, operands, params))
     except StorageDTypeError:
@@ -253,14 +256,14 @@ def execute(primitive: Primitive, operands: Sequence[Operand], params: Mapping[s
 
 
 def bind(primitive: Primitive, *operands: Operand, **params: Any) -> Array:
-    """`bind_all` for primitives with one output."""
+    """Return the output of a primitive with one output; see `bind_all`."""
     return bind_all(primitive, operands, params)[0]
 
 
 def as_literal(value: bool | int | float | complex | np.generic, dtype: np.dtype[Any] | None = None) -> Literal:
-    """A Python or NumPy scalar as a literal; weak for Python's unless a dtype is given.
+    """Return a Python or NumPy scalar as a literal; a Python scalar's is weak unless a dtype is given.
 
-    Raises DTypeError for a Python scalar that the dtype cannot hold: a fraction among integers, 300 as u8.
+    Raises DTypeError for a Python scalar that the dtype cannot hold: a fraction as an integer, 300 as u8.
     """
     from_python = not isinstance(value, np.generic)
     if dtype is None:
@@ -279,7 +282,7 @@ def as_literal(value: bool | int | float | complex | np.generic, dtype: np.dtype
 
 
 def _holds(dtype: np.dtype[Any], value: Any) -> bool:
-    """Whether a Python scalar may stand among arrays of the dtype."""
+    """Whether the dtype can hold a Python scalar."""
     if isinstance(value, bool):
         return True
     if isinstance(value, int):

@@ -1,8 +1,8 @@
-"""Pulling cotangents back along a tape, operation by operation, from the last to the first.
+"""Reverse pass: pulls cotangents back along a tape, from the last operation to the first.
 
-Outside every staged program each operation is pulled back by a program of its own, made once for a recipe and run by
-prepared calls. So every call of a gradient has the same bits, and nothing depends on the path as a whole. Within a
-staged program the tape is written as one linear program, which is transposed.
+Outside staged programs each operation is pulled back by its recipe's program, which is made once and runs by prepared
+calls. So every call of a gradient gives equal bits, and no state depends on the path as a whole. Within a staged
+program the tape becomes one linear program, which is transposed.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from tracer.transforms.transpose import pull_back
 
 
 class Pullback(NamedTuple):
-    """The pullback of a recipe: from values and cotangents of the outputs to cotangents of the active inputs.
+    """Pullback of a recipe, from (residuals..., output cotangents...) to cotangents of the active inputs.
 
-    results: the numbers of these among the values of the program, or literals; None where one is zero.
+    results: for each active input the number of a value of the program, or a literal; None for a zero cotangent.
     """
 
     program: PreparedProgram
     results: list[int | Literal | None]
 
     def run(self, operands: Sequence[Array]) -> list[Operand | None]:
-        """Return the cotangents, None where one is zero."""
+        """Return the cotangents of the active inputs, None for a zero."""
         values = self.program.values(operands)
         return [values[n] if isinstance(n, int) else n for n in self.results]
 
 
 def pull(tape: Tape, linear: LinearTape | None, cotangents: Sequence[Operand]) -> list[Tangent]:
-    """Return the gradients of the tape's inputs. linear: its linear program, where that was written already."""
+    """Return the cotangents of the tape's inputs. linear: the tape's linear program if it is written, else None."""
     if state.staging is not None or linear is not None:
         linear = linear or linear_tape(tape)
         return pull_back(linear.program, linear.linear, linear.residuals, cotangents)
@@ -93,7 +93,7 @@ def _pulled(entry: Entry, arriving: Sequence[Operand | None]) -> list[Operand | 
 
 
 def _tape_of(entry: Entry) -> Tape:
-    """Return a tape of one entry. Its inputs are told apart even where one value stands twice, as in x * x."""
+    """Return a tape of one entry, whose inputs are distinct even where a value occurs twice, as in x * x."""
     inputs = [Var(v.type) for v in entry.inputs]
     outputs = [v for v in entry.outputs if v is not None]
     return Tape(inputs, [entry._replace(inputs=inputs)], [zero_here(v.type) for v in outputs], list(outputs))
@@ -118,7 +118,7 @@ def _pullback(entry: Entry, cotangents: Sequence[Operand]) -> Pullback:
 
 
 def _without_unread(program: Program) -> Program:
-    """Return the program without equations whose results nobody reads."""
+    """Return the program without equations whose results are unread."""
     read = {atom for atom in program.outputs if isinstance(atom, Var)}
     kept = []
     for equation in reversed(program.equations):
@@ -137,6 +137,6 @@ def _array(x: Operand) -> Array:
 
 
 def _spread(x: Any, residual: Operand, entry: Entry) -> Any:
-    """Return a number as the array that it stood for: of the shape of the operation's result."""
+    """Return the operand of a literal residual broadcast to the shape of the operation's result; others unchanged."""
     shape = next(v.type.shape for v in entry.outputs if v is not None)
     return broadcast_in_dim(x, shape, ()) if isinstance(residual, Literal) else x

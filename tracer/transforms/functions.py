@@ -21,9 +21,7 @@ def name_of(function: Callable[..., Any]) -> str:
     return "lambda" if name == "<lambda>" else str(name)
 
 
-def flatten_arguments(
-    arguments: Any, what: str, names: Callable[[], list[str]], *, copy: bool = True
-) -> tuple[list[Array], trees.Structure]:
+def flatten_arguments(arguments: Any, what: str, names: Callable[[], list[str]]) -> tuple[list[Array], trees.Structure]:
     """Return the leaves of a tree of arguments as arrays, and the structure.
 
     what: the operation, for errors. names: the names of the leaves, for errors. Raises as `as_array`.
@@ -34,16 +32,16 @@ def flatten_arguments(
         if isinstance(leaf, Array):
             arrays.append(leaf)
         else:
-            arrays.append(_named(leaf, position, what, names, copy))
+            arrays.append(_named(leaf, position, what, names))
     return arrays, structure
 
 
-def _named(leaf: Any, position: int, what: str, names: Callable[[], list[str]], copy: bool) -> Array:
+def _named(leaf: Any, position: int, what: str, names: Callable[[], list[str]]) -> Array:
     try:
-        return as_array(leaf, what, copy=copy)
+        return as_array(leaf, what)
     except (ArgumentError, DTypeError):
         pass
-    return as_array(leaf, f"{what}: {names()[position]}", copy=copy)  # raises again, naming the leaf
+    return as_array(leaf, f"{what}: {names()[position]}")  # raises again, naming the leaf
 
 
 def argument_names(

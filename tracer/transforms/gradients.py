@@ -1,4 +1,4 @@
-"""The gradient of a function with one scalar result: `grad`, `value_and_grad`.
+"""Gradients of functions with one scalar result: `grad`, `value_and_grad`.
 
 Complex derivatives follow JAX: `grad` of a real function of complex z gives the conjugate of the ascent direction.
 """
@@ -29,12 +29,12 @@ def grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
     allow_int: bool = False, reduce_axes: Sequence[object] = (),
 ) -> Callable[..., Any]:  # fmt: skip
-    """The gradient of a scalar function, as a function.
+    """Return a function that computes the gradient of a scalar function.
 
-    fun: returns a real scalar [] (a complex one if `holomorphic`), or (scalar, aux) if `has_aux`. argnums: which
-    arguments; the gradient has their tree structure, shapes and dtypes. allow_int: integer arguments get float0
-    gradients in place of an error. reduce_axes: empty, as JAX's has to be. Raises DTypeError for integer arguments or
-    results, ShapeError for results that are no scalars.
+    fun: returns a real scalar [] (a complex one if `holomorphic`), or (scalar, aux) if `has_aux`. argnums: the
+    arguments to differentiate; the gradient has their tree structure, shapes and dtypes. allow_int: integer arguments
+    get float0 gradients in place of an error. reduce_axes: must be empty, as in JAX. The function returned raises
+    DTypeError for integer arguments or results, and ShapeError for results with axes.
 
     >>> import tracer, tracer.numpy as tnp
     >>> tracer.grad(tnp.sin)(0.0)
@@ -48,7 +48,7 @@ def gradient_of(
     what: str, fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool, holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[..., Any]:  # fmt: skip
-    """As `grad`. what: the transform that errors speak of."""
+    """Return the function of `grad`. what: names the transform in errors."""
     derivative = _value_and_gradient(what, fun, argnums, has_aux, holomorphic, allow_int)
 
     @wrapping(fun)
@@ -63,10 +63,10 @@ def value_and_grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
     allow_int: bool = False, reduce_axes: Sequence[object] = (),
 ) -> Callable[..., Any]:  # fmt: skip
-    """As `grad`, but the function returns (value, gradient), or ((value, aux), gradient).
+    """Return a function that computes (value, gradient), or ((value, aux), gradient) if `has_aux`.
 
-    fun, argnums, has_aux, holomorphic, allow_int, reduce_axes: as of `grad`, with its errors. The value has the shape
-    [] and fun's dtype.
+    fun, argnums, has_aux, holomorphic, allow_int, reduce_axes: see `grad`, whose errors it raises. The value has the
+    shape [] and fun's dtype.
 
     >>> import tracer
     >>> tracer.value_and_grad(lambda x: x * x)(3.0)

@@ -6,7 +6,7 @@ the jvp rules is computed at the enclosing level, and enters the linear program 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,6 @@ from tracer.primitives.control.custom.constants_to_literals import close_over
 from tracer.primitives.control.reverse.rerun_for_residuals import repeating
 from tracer.primitives.control.safe_operands import unchanged
 from tracer.trace.array import Array
-from tracer.trace.evaluate import evaluate
 from tracer.trace.memo import remembered
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all, open_trace, stage_process
@@ -162,18 +161,3 @@ def _is_linear(tangent: Tangent) -> bool:
 
 
 _TRANSFORMS = {nested: partial(linearize_program, nested=nested) for nested in (False, True)}
-
-
-def apply_linear(
-    linear: Program, active_outputs: Sequence[bool], output_types: Sequence[Any]
-) -> Callable[[Sequence[Any], Sequence[Any]], Sequence[Tangent]]:
-    """Return a `Linearized.apply` that runs a linear program of (residuals..., tangents...) inline."""
-
-    def apply(residuals: Sequence[Any], dxs: Sequence[Any]) -> Sequence[Tangent]:
-        given = iter(evaluate(linear, [*residuals, *dxs]))
-        return [
-            next(given) if on else Zero(tangent_type(type))
-            for on, type in zip(active_outputs, output_types, strict=True)
-        ]
-
-    return apply

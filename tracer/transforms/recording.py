@@ -1,6 +1,6 @@
-"""A user's function run once at a point, with its derivative there: what gradients and Jacobians are made of.
+"""User's function run once at a point, with its derivative there, for gradients and Jacobians.
 
-Outside jit it runs with values, define by run; under jit into the program (see `tracer.transforms.run`).
+Outside jit it runs with values; under jit it runs into the program (see `tracer.transforms.run`).
 """
 
 from __future__ import annotations
@@ -28,14 +28,17 @@ from tracer.transforms.unstacked import without_stacks
 
 
 class Flattened:
-    """Flattens what a user's function returns, and keeps its structure. what: the transform and the function."""
+    """Flattening of a user's function, which keeps the structure of the result.
+
+    what: names the transform and the function in errors.
+    """
 
     def __init__(self, has_aux: bool, what: str) -> None:
         self.has_aux = has_aux
         self.what = what
         self.structure: Any = None
         self.aux_structure: Any = None
-        self.aux_others: list[tuple[Any] | None] = []  # of the leaves: those that are no arrays
+        self.aux_others: list[tuple[Any] | None] = []  # per leaf of aux: (leaf,), None if it is an array
         self.count = 0
 
     def flat(self, function: Callable[..., Any], structure: trees.Structure) -> Callable[[list[Any]], list[Operand]]:
@@ -62,7 +65,7 @@ class Flattened:
         return run
 
     def aux_value(self, leaves: Sequence[Any]) -> Any:
-        """The auxiliary result, of the arrays in it; what is no array rides along as it is."""
+        """Return the auxiliary result with `leaves` as its arrays; other leaves are returned unchanged."""
         if not self.has_aux:
             return None
         given = iter(leaves)
@@ -70,7 +73,7 @@ class Flattened:
 
 
 def _is_operand(leaf: Any) -> bool:
-    """Whether a leaf beside the result becomes an array; Python's numbers stay what they are, as in JAX."""
+    """Whether a leaf of the auxiliary result becomes an array. Python scalars stay Python scalars, as in JAX."""
     if type(leaf) in _NUMBERS:
         return False
     return isinstance(leaf, Literal) or is_array_like(leaf) or hasattr(leaf, "__array__")
@@ -80,7 +83,7 @@ _NUMBERS = frozenset((bool, int, float, complex))
 
 
 class Recorded(Derivative):
-    """A user's function run at a point, with its derivative there."""
+    """User's function run at a point, with its derivative there."""
 
     outputs: list[Any]
 
@@ -94,20 +97,23 @@ class Recorded(Derivative):
 
     @property
     def tape(self) -> LinearTape:
-        """The derivative as a linear program, written once."""
+        """Derivative as a linear program, written once."""
         return self._write(loose=False)
 
     def linear(self) -> tuple[Program, Sequence[Any]]:
-        """As said there."""
+        """Return the derivative as a linear program with its residuals."""
         return self.tape
 
     def parts(self) -> tuple[Program, Sequence[Any]]:
-        """As said there: without stacks, which no other program takes."""
+        """Return the linear program and its residuals without run-time stacks, so that other programs can call it."""
         return self._write(loose=True)
 
     def _write(self, *, loose: bool) -> LinearTape:
-        """The program, without stacks if `loose`: written where the function ran, as what is computed for it may be
-        read anywhere within. Once that is over, it is written here."""
+        """Return the linear program, without run-time stacks if `loose`.
+
+        It is written at the level where the function ran, since its residuals may be read anywhere within that level.
+        Once the level is closed, it is written at the current one.
+        """
         found = self._written.get(loose)
         if found is None:
             is_open = self._level.is_open
@@ -124,7 +130,7 @@ class Recorded(Derivative):
 def record(
     function: Callable[..., Any], leaves: list[Array], structure: trees.Structure, has_aux: bool, name: str, what: str
 ) -> Recorded:
-    """Run a user's function on arrays, keeping what its derivative needs. what: the transform, for errors."""
+    """Run a user's function on arrays, and record its derivative. what: names the transform in errors."""
     active = [is_differentiable(x.type) for x in leaves]
     holder = Flattened(has_aux, f"{what} of {name}")
     tape = run_reverse(holder.flat(function, structure), leaves, active, name)

@@ -1,7 +1,7 @@
-"""Which values a derivative keeps: of an operation's operands and outputs, those that its tangent rule reads.
+"""Residuals of a derivative: the operands and outputs of an operation that its tangent rule reads.
 
-The rule is run once on values that are nothing but types, for each primitive, parameters and types; what it did not
-read is replaced on the tape by a phantom, so that the value is freed as soon as the function lets go of it.
+The rule runs once on arrays without values, for each primitive, parameters and types. A phantom on the tape replaces a
+value that it does not read, so that the function's last reference frees the value.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _MOST_KEYS = 16384
 
 
 def params_key(params: Mapping[str, Any]) -> Any:
-    """The parameters as a hashable value."""
+    """Return the parameters as a hashable value."""
     return tuple(params.items())
 
 
 def operand_key(primitive: Primitive, x: Operand) -> Any:
-    """Return the part of a signature that a tangent rule can see of an operand: its type, and a literal's value.
+    """Return the part of an operand that a tangent rule can see: its type, and a literal's value.
 
-    A Python number among arrays is an operand like an array: the rule sees its type alone.
+    A lifted literal counts as an array: the rule sees its type alone.
     """
     if not isinstance(x, Literal):
         return x.type
@@ -38,7 +38,7 @@ def operand_key(primitive: Primitive, x: Operand) -> Any:
 
 
 def is_lifted(primitive: Primitive, x: Any) -> bool:
-    """Whether an operand is a number that may change from call to call: a float among arrays."""
+    """Whether an operand is a float literal of an elementwise operation, whose value may differ between calls."""
     return primitive.splat and isinstance(x, Literal) and is_differentiable(x.type)
 
 
@@ -49,7 +49,7 @@ def what_is_read(
     xs: Sequence[Operand],
     linearized: Linearized,
 ) -> tuple[bool, ...] | None:
-    """Which residuals of the linearisation are read; None where that is not known, and everything is kept."""
+    """Return for each residual whether it is read; None where a parameter cannot be hashed, and all are kept."""
     try:
         key = (primitive, params_key(params), tuple(active), tuple([operand_key(primitive, x) for x in xs]))
         reads = _reads.get(key)
@@ -63,7 +63,7 @@ def what_is_read(
 
 
 def phantom(type: Type) -> Array:
-    """An array of which only the type may be asked."""
+    """Return an array with a type but without a value."""
     if type not in _phantoms:
         with open_trace(stage_process, "phantom", staging=False) as trace:
             _phantoms[type] = traced(trace, Var(type))
@@ -76,7 +76,7 @@ def _what_is_read(linearized: Linearized, active: Sequence[bool], xs: Sequence[O
     moving = [tangent_type(x.type) for x, on in zip(xs, active, strict=True) if on]
 
     def residuals_of_rule(inputs: list[Any]) -> list[Operand]:
-        """What the linear program of the rule reads."""
+        """Return the residuals that the rule's linear program reads."""
         given = iter(inputs[: len(arrays)])
         values = [r if isinstance(r, Literal) else next(given) for r in residuals]
         with open_trace(stage_process, "linear", staging=False) as linear:

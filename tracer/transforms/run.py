@@ -1,9 +1,9 @@
 """Define-by-run: derivatives of Python functions as they run.
 
-Outside jit every array has a value, so Python's own control flow works, and derivatives follow the path that was taken.
-Operations on the differentiated arrays run at the enclosing level at once. In reverse mode each leaves an `Entry`
-on a tape: its residuals, and how its tangents depend on them. In forward mode tangents move along.
-Under jit the enclosing level is the staging trace, so the same code writes the derivative into the program.
+Outside jit every array has a value, so Python's control flow works, and derivatives follow the path taken. Operations
+on the differentiated arrays run at the enclosing level at once. In reverse mode each appends an `Entry` with its
+residuals to a tape. In forward mode tangents move along. Under jit the enclosing level is the staging trace, so this
+code writes the derivative into the program.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ Function = Callable[[list[Array]], Sequence[Operand]]
 
 
 class Recipe:
-    """How operations of one primitive, parameters and operand types are recorded, and pulled back.
+    """Derivative of the operations with one primitive, parameters and operand types.
 
-    apply: from all residuals and tangents to tangents. template: the residuals; None where a value of the call stands,
-    a phantom where none is read. moving: the types of outputs, None for those without tangents. run: the prepared
-    operation, and takes: the places of values among operands and outputs; without `run`, calls are linearised anew.
+    apply: linear map from all residuals and input tangents to output tangents. template: the residuals, None where the
+    call's own value belongs, a phantom where no value is read. moving: the types of the outputs, None without tangent.
+    run: the prepared call; None where every call is linearised anew. takes: indices of the residuals in
+    (operands..., outputs...).
     """
 
     __slots__ = ("apply", "moving", "pullback", "run", "takes", "template")
@@ -53,7 +54,7 @@ class Recipe:
 
 
 class Entry(NamedTuple):
-    """One operation on the tape. values: the residuals of this call. inputs: the variables of its active operands."""
+    """Operation on the tape. values: the residuals of this call. inputs: the variables of its active operands."""
 
     recipe: Recipe
     values: Sequence[Any]
@@ -63,14 +64,14 @@ class Entry(NamedTuple):
 
     @property
     def residuals(self) -> list[Any]:
-        """All residuals, in the order of the template; phantoms in place of values that nobody reads."""
+        """All residuals, in the order of the template, with phantoms in place of unread values."""
         values = iter(self.values)
         return [next(values) if r is None else r for r in self.recipe.template]
 
 
 @dataclass(slots=True)
 class Tape:
-    """A function run at a point: its outputs, and its derivative there."""
+    """Record of a function run at a point: its outputs, and the operations that its derivative needs."""
 
     inputs: list[Var]
     entries: list[Entry] = field(default_factory=list)
@@ -79,7 +80,7 @@ class Tape:
 
 
 def _lower(trace: Trace, operand: Operand) -> Operand:
-    """The operand at the enclosing level, as it is now: the tape keeps it, and `x[i] = v` may rebind its handle."""
+    """Return the operand at the enclosing level, as a handle that `x[i] = v` cannot rebind, since the tape keeps it."""
     if not isinstance(operand, Array):
         return operand
     if operand._trace is trace:
@@ -91,7 +92,7 @@ def _lower(trace: Trace, operand: Operand) -> Operand:
 
 
 def _is_outside(x: Array) -> bool:
-    """Whether a handle is older than the program that is being traced: what runs it reads the handle."""
+    """Whether a concrete array is older than the program being traced, which reads it as a constant."""
     return state.staging is not None and x._trace is None and 0 <= x._owner < state.staging.serial
 
 
@@ -127,16 +128,16 @@ def _record(
         signature += params.items()
     recipe = _recipe(tuple(signature)) if is_concrete else None
     if recipe is not None:
-        ys: Sequence[Any] = recipe.run(*xs)  # type: ignore[misc]  # recipes that are kept have it
+        ys: Sequence[Any] = recipe.run(*xs)  # type: ignore[misc]  # never None in a cached recipe
         everything = [*xs, *ys]
         return _outputs(trace, recipe, [everything[place] for place in recipe.takes], inputs, ys, source)
     if state.staging is None and runs_by_steps(primitive, params):
         return run_by_steps(primitive, operands, params)
     active = [isinstance(x, Array) and x._trace is trace for x in operands]
-    linearized = linearize_equation(primitive, xs, active, params, state.staging is None)  # no stacks go to Python
+    linearized = linearize_equation(primitive, xs, active, params, state.staging is None)  # Python holds no stacks
     ys, residuals = linearized.outputs, linearized.residuals
     reads = None if primitive.linearize is not None else what_is_read(primitive, params, active, xs, linearized)
-    if reads is not None:  # outputs live as long as the function keeps them
+    if reads is not None:  # drops unread values, so that the function's last reference frees them
         residuals = [r if on else phantom(r.type) for r, on in zip(residuals, reads, strict=True)]
     template = [None if _is_value(primitive, r) else r for r in residuals]
     takes = tuple([place for place, r in enumerate(template) if r is None])
@@ -196,7 +197,7 @@ def _keep_origins(
     trace: Trace, primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any], source: Source | None,
     results: Sequence[Any],
 ) -> None:  # fmt: skip
-    """Remember the operation that made the stacks among the results, if there are any: see `unstacked`."""
+    """Remember the operation that made any stacks among the results, for `unstacked`."""
     stacks = [y._atom for y in results if isinstance(y.type, StackType) and y._trace is trace]
     if stacks:
         given = [fixed(x) if isinstance(x, Array) else x for x in operands]
@@ -206,12 +207,12 @@ def _keep_origins(
 def _outputs(
     trace: Trace, recipe: Recipe, values: Sequence[Any], inputs: Sequence[Var], ys: Sequence[Any], source: Source | None
 ) -> list[Any]:
-    """Return handles on the outputs of an operation. Its entry goes on the tape if any of them has a tangent."""
+    """Return handles on the outputs of an operation, and append its entry to the tape if any output has a tangent."""
     outputs: list[Any] = []
     variables: list[Var | None] = []
     for y, type in zip(ys, recipe.moving, strict=True):
         if type is None:
-            outputs.append(renewed(y) if isinstance(y, Array) else y)  # the tape may keep y itself
+            outputs.append(renewed(y) if isinstance(y, Array) else y)  # a new handle: the tape may keep y
             variables.append(None)
         else:
             variable = Var(type)
@@ -237,14 +238,14 @@ def _keep(signature: Any, recipe: Recipe) -> None:
 
 
 def _is_value(primitive: Primitive, residual: Any) -> bool:
-    """Whether a residual is an array with a value, or a number that becomes one: no other literal, and no phantom."""
+    """Whether a residual is an array with a value, or a literal that becomes one."""
     if isinstance(residual, Literal):
         return is_lifted(primitive, residual)
     return isinstance(residual, Array) and (residual._trace is None or residual._trace.is_open)
 
 
 def run_reverse(function: Function, primals: Sequence[Operand], active: Sequence[bool], name: str) -> Tape:
-    """Run a function, recording what its derivative in the active arguments needs."""
+    """Run a function, and return a tape of the operations that its derivative in the active arguments needs."""
     with open_trace(_record, name, staging=False) as trace:
         trace.replay = _replay
         tape = trace.data = Tape(trace.inputs)
@@ -263,12 +264,12 @@ def run_reverse(function: Function, primals: Sequence[Operand], active: Sequence
 
 
 def _own(y: Operand) -> Operand:
-    """A result as a handle of the caller's."""
+    """Return a result as a new handle, which the caller may rebind."""
     return renewed(y) if isinstance(y, Array) else y
 
 
 class LinearTape(NamedTuple):
-    """The derivative of a tape as a program of (residuals..., tangents of inputs...) -> tangents of outputs."""
+    """Derivative of a tape as a program from (residuals..., input tangents...) to output tangents."""
 
     program: Program
     residuals: list[Array]
@@ -280,7 +281,7 @@ class LinearTape(NamedTuple):
 
 
 def linear_tape(tape: Tape) -> LinearTape:
-    """Write the tape's derivative as a linear program. What is not linear in it is computed here, once."""
+    """Return the tape's derivative as a linear program. Its nonlinear parts are computed now, as residuals."""
     outer_source = state.source
     with open_trace(stage_process, "linear", staging=False) as linear:
         moving: dict[Var, Operand] = {v: linear.new_input(tangent_type(v.type)) for v in tape.inputs}
@@ -308,7 +309,7 @@ def linear_tape(tape: Tape) -> LinearTape:
 
 
 _no_primitive: Any = None
-_context = Context(_no_primitive)  # used to instantiate zeros alone
+_context = Context(_no_primitive)  # only instantiates zeros
 
 
 def _zero_output(y: Operand) -> Zero:
@@ -322,7 +323,7 @@ def _is_float0(y: Tangent) -> bool:
 def run_forward(
     function: Function, primals: Sequence[Operand], tangents: Sequence[Tangent], name: str
 ) -> tuple[list[Operand], list[Tangent]]:
-    """Run a function with tangents moving along. Outputs that do not depend on the primals have `Zero` tangents."""
+    """Return a function's outputs and their tangents; an output independent of the primals has a `Zero` tangent."""
     with open_trace(_push, name, staging=False) as trace:
         trace.sources = WeakKeyDictionary()
         arguments: list[Any] = []
@@ -340,7 +341,7 @@ def run_forward(
 
 
 class _Moving(Var):
-    """A variable with its tangent, which lives as long as the arrays that have it."""
+    """Variable with its tangent, which is freed with the last array that has this variable."""
 
     __slots__ = ("__weakref__", "tangent")
 
@@ -364,7 +365,7 @@ def _push(
     xs = [_lower(trace, x) for x in operands]
     dxs = [_tangent(trace, x) for x in operands]
     innermost = state.innermost
-    state.innermost = trace  # a linear trace may be open within: the zeros that rules make are not its own
+    state.innermost = trace  # so that an inner linear trace does not own the zeros that rules make
     try:
         ys, dys = push_equation(primitive, xs, dxs, params)
     finally:

@@ -1,8 +1,8 @@
-"""Control flow run as Python's own, step by step, where its derivative would repeat what it does outside.
+"""Control flow run step by step in Python, where its derivative would repeat ordered callbacks.
 
-Outside jit a loop whose trip count is known at run time only is run once for its results, and again for its
-derivative: a compiled program returns no stacks to Python. Ordered callbacks must run once, so loops that hold some
-leave the steps that they took on the tape, as a loop of Python's would.
+Outside jit a loop of unknown trip count runs once for its results and again for its derivative, since a compiled
+program returns no stacks to Python. Ordered callbacks must run once. So loops with such callbacks put their steps on
+the tape, as a Python loop does.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LOOPS = ("while", "for")
 
 
 def runs_by_steps(primitive: Primitive, params: Mapping[str, Any]) -> bool:
-    """Whether an operation is, or holds, a loop of unknown length with ordered callbacks."""
+    """Whether an operation is or contains a loop of unknown length with ordered callbacks."""
     if not isinstance(primitive.lower, Structured) or Effect.IO not in primitive.effects_of(params):
         return False
     kind, programs = primitive.lower.kind, [p for value in params.values() for p in _programs(value)]
@@ -51,7 +51,7 @@ def _has_calling_loops(program: Program) -> bool:
 
 
 def run_by_steps(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> list[Any]:
-    """The results, equation by equation at the level of the operands, whose values decide what runs."""
+    """Return the results, computed equation by equation at the level of the operands, which have values."""
     assert isinstance(primitive.lower, Structured)
     match primitive.lower.kind:
         case "call":

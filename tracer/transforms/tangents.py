@@ -1,7 +1,6 @@
-"""Tangents and cotangents as the user sees them: arrays like the values they belong to, float0 for integers.
+"""Tangents and cotangents of the user: arrays with the types of their primals, float0 for integers.
 
-Inside, a tangent that is zero by construction is a `Zero`; here it becomes an array of zeros, or an error says what
-was given in its place.
+Inside, a tangent that is zero by construction is a `Zero`. This module makes it an array of zeros for the user.
 """
 
 from __future__ import annotations
@@ -32,9 +31,10 @@ def match_tangents(
     given: Any, like: Sequence[Any], structure: trees.Structure, what: str, root: str,
     values: Callable[[], Sequence[str]] | None = None,
 ) -> list[Tangent]:  # fmt: skip
-    """Tangents or cotangents as operands: they must have the structure, shapes and tangent dtypes of `like`.
+    """Return tangents or cotangents as operands. They must have the structure, shapes and tangent dtypes of `like`.
 
-    what, root: the transform of a function, and what `given` is called there. values: what each value is called.
+    what, root: name the transform, and `given`, in errors. values: returns the names of the primals. Raises
+    ArgumentError for a wrong structure, shape or dtype.
     """
     leaves, got = trees.flatten(given)
     if got != structure:
@@ -60,7 +60,7 @@ def match_tangents(
 
 
 def _matched(leaf: Any, type: Type, what: str, name: Callable[[], str]) -> Tangent:
-    """One tangent of a value of the type, as an operand."""
+    """Return one tangent of a value of the type, as an operand. Raises ArgumentError for a wrong type."""
     wanted = tangent_type(type)
     empty = trees.is_float0(leaf)
     if not is_differentiable(type):
@@ -84,7 +84,7 @@ _LIKE_THE_VALUES = "tangents and cotangents have the shape and dtype of the valu
 def _converted(leaf: Any, what: str, name: Callable[[], str]) -> Array:
     with suppress(ArgumentError, DTypeError):
         return as_array(leaf, what)
-    return as_array(leaf, f"{what}: {name()}")  # raises again, and says which it is
+    return as_array(leaf, f"{what}: {name()}")  # raises again, with the leaf's name
 
 
 def _wrong_type(leaf: Any, wanted: Type, what: str, name: str, remedy: str) -> ArgumentError:
@@ -96,9 +96,9 @@ def _wrong_type(leaf: Any, wanted: Type, what: str, name: str, remedy: str) -> A
 
 
 def tangent_array(t: Tangent, of: Type | None = None) -> Any:
-    """A tangent for the user: zeros are arrays of zeros, and float0 is NumPy's empty dtype, as in JAX.
+    """Return a tangent for the user: a `Zero` as an array of zeros, and float0 as NumPy's empty dtype, as in JAX.
 
-    of: the type of what it is the tangent of, if it is to be weak where that is.
+    of: the primal's type, if the result is to be weak where the primal is.
     """
     if isinstance(of, ArrayType) and of.weak and is_differentiable(of):
         return convert_element_type(tangent_array(t), of.dtype, weak=True)

@@ -61,7 +61,7 @@ HOLDERS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS.keys())
 def test_what_was_taken_from_an_array_keeps_its_values_when_it_is_written_to(holder: Callable[[Any], Any]) -> None:
-    for _ in range(40):  # often enough to be replayed
+    for _ in range(2):  # prepared, then run prepared
         x = tnp.asarray(np.arange(6.0).reshape(2, 3))
         held = holder(x)
         values = np.array(held)
@@ -71,10 +71,9 @@ def test_what_was_taken_from_an_array_keeps_its_values_when_it_is_written_to(hol
         np.testing.assert_array_equal(x, [[0, 9, -1], [3, 4, -1]])
 
 
-@pytest.mark.parametrize("often", [1, 40])
-def test_a_result_that_is_written_to_leaves_its_argument(often: int) -> None:
+def test_a_result_that_is_written_to_leaves_its_argument() -> None:
     x = tnp.asarray(np.arange(6.0).reshape(2, 3))
-    for _ in range(often):
+    for _ in range(2):  # prepared, then run prepared
         for function in (tnp.reshape, tnp.broadcast_to):
             y = function(x, (2, 3))
             y[0] = 5.0

@@ -1,4 +1,4 @@
-"""`asarray` and `array` of what they are given most often: the same arrays as by the way of all other values."""
+"""`asarray` and `array` of plain values: equal to the arrays of the general conversion."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ UNCHANGING = ["around", "ceil", "clip", "conj", "fix", "floor", "nan_to_num", "p
 
 @pytest.mark.parametrize("name", UNCHANGING)
 def test_results_are_no_memory_of_numpys_arguments(name: str) -> None:
-    for _ in range(40):  # often enough to be replayed
+    for _ in range(2):  # prepared, then run prepared
         n = np.arange(3)
         result = getattr(tnp, name)(n)
         n[0] = 9

@@ -106,7 +106,7 @@ def test_float32_as_the_default_float_is_part_of_what_is_recognised(watch: Watch
         ({"b": 1.0, "a": (2.0,)},), (np.float64(2), [np.int8(3), np.bool_(True)]), (np.complex64(1j), np.float16(2)),
     ],
 )  # fmt: skip
-def test_a_second_call_of_the_same_kind_stays_out_of_python(watch: Watch, args: tuple[Any, ...]) -> None:
+def test_a_second_call_with_one_signature_stays_out_of_python(watch: Watch, args: tuple[Any, ...]) -> None:
     f = jit(lambda *trees: trees)
     assert watch.slow_calls(lambda: f(*args)) == 1
     assert watch.slow_calls(lambda: f(*args)) == 0
@@ -157,14 +157,14 @@ def test_static_arguments_stay_out_of_python(watch: Watch) -> None:
     assert watch.slow_calls(lambda: f(1.0, "fa" + "st", shape)) == 0
 
 
-def test_several_kinds_of_arguments_stay_out_of_python(watch: Watch) -> None:
+def test_several_signatures_stay_out_of_python(watch: Watch) -> None:
     f = jit(double)
-    kinds = [np.arange(3.0), np.arange(3), 1.0, (np.zeros((2, 2), "f4"))]
-    for kind in kinds:
-        f(kind)
-    for _ in range(3):
-        for kind in kinds:
-            assert watch.slow_calls(lambda kind=kind: f(kind)) == 0
+    arguments = [np.arange(3.0), np.arange(3), 1.0, (np.zeros((2, 2), "f4"))]
+    for x in arguments:
+        f(x)
+    for _ in range(2):
+        for x in arguments:
+            assert watch.slow_calls(lambda x=x: f(x)) == 0
 
 
 @pytest.mark.parametrize(

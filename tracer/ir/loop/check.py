@@ -1,7 +1,7 @@
 """Verifier of the loop IR, run before a backend spells it.
 
 `check_module` raises InternalError for the first defect, with its statement and function. `types` checks types,
-`placement` the surroundings; this module checks names, scopes, buffers and calls.
+`placement` the enclosing loops; this module checks names, scopes, buffers and calls.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ _BANNED_LOOPS: dict[loop.LoopKind, tuple[loop.LoopKind, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Surroundings of a statement.
+    """Loops and branches that enclose a statement.
 
     loops: the kinds of the loops around it. by_lane, by_thread: the registers that vary within them.
     divergent: whether threads of one block may disagree on reaching the statement.

@@ -1,9 +1,9 @@
-"""`x[i]` and `x[i] = v` of values that are known: NumPy finds the elements, in a copy that is the result.
+"""`x[i]` and `x[i] = v` on concrete arrays, by NumPy, with a copy of the elements as the result.
 
-So it is for every index and every number at one price, where what is staged holds for one of each. What `x[i] = v`
-writes to is the array's own memory where nobody else holds it, which the count of references tells: a loop over
-elements takes time in their number, not in its square. Threads that write to one handle, or read it meanwhile, race as
-on NumPy's arrays: large copies run without the interpreter's lock (docs/transforms.md, Writing to arrays).
+So every index and scalar has one cost, where a staged operation would serve one of each. `x[i] = v` writes into the
+array's own memory if no other object holds it, by its reference count, so a loop over n elements takes O(n) time.
+Threads that write to one handle, or read it meanwhile, race as on NumPy arrays: large copies run without the
+interpreter's lock (docs/transforms.md, Writing to arrays).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _INTEGERS, _BOOLS = {int}, {bool}
 
 
 def getitem(self: Array, index: Any) -> Array:
-    """The elements that an index takes."""
+    """Return the elements of an array at an index, as a new array."""
     if self._trace is None and state.staging is None and type(self._type) is not KeyType:
         kind = type(index)
         try:
@@ -53,7 +53,7 @@ def getitem(self: Array, index: Any) -> Array:
 
 
 def _numpys(index: Any) -> tuple[Any, ...] | None:
-    """An index as NumPy takes it; None for one that is not known, or of no use to NumPy."""
+    """Return an index as a tuple for NumPy; None for one that is traced, or that NumPy does not take."""
     if type(index) is not tuple:
         one = index if type(index) in _BASIC else _known_places(index)
         return None if one is NotImplemented else (one,)
@@ -62,20 +62,20 @@ def _numpys(index: Any) -> tuple[Any, ...] | None:
 
 
 def _taken(x: np.ndarray[Any, Any], parts: tuple[Any, ...]) -> np.ndarray[Any, Any]:
-    """New elements."""
+    """Return the elements at an index, in C-contiguous memory of their own."""
     found: np.ndarray[Any, Any] = x[parts if np.ndarray in map(type, parts) else _with_axes(parts)]
     return found if found.base is None and found.flags.c_contiguous else found.copy()
 
 
 def _with_axes(parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The same, for an array though it have no axes."""
+    """Return the index with an ellipsis, so that NumPy returns an array, not a scalar."""
     return parts if EllipsisType in map(type, parts) else (*parts, ...)
 
 
 def _known_places(part: Any) -> Any:
-    """An index array or a mask with values, as NumPy's, or an integer; NotImplemented for everything else.
+    """Return a concrete index array or mask as a NumPy array or an integer; NotImplemented for other parts.
 
-    NumPy takes u64 beyond i64 for negative indices.
+    u64 is left out, since NumPy takes values beyond i64 for negative indices.
     """
     if type(part) is Array:
         if part._trace is not None or isinstance(part._type, KeyType):
@@ -95,17 +95,17 @@ def _known_places(part: Any) -> Any:
 def written(
     x: Array, index: Any, value: Any, combine: np.ufunc | None = None, *, in_place: bool = False
 ) -> Array | None:
-    """An array with a value written at an index, or combined with what is there, as NumPy does.
+    """Return an array with a value written at an index, or combined with the elements there, by NumPy.
 
-    in_place: whether the handle is to stand for the result, so that memory which is its alone is written to.
+    in_place: whether the caller rebinds the handle to the result, so that memory it alone holds may be overwritten.
 
-    None where that is to be seen by `updates`: what is traced, what NumPy casts otherwise or combines at places that
-    may be the same, and errors.
+    Return None for cases that `updates` handles: traced arrays, casts that NumPy makes otherwise, combinations at
+    indices that may repeat, and errors.
     """
     if x._trace is not None or x._weak or state.innermost is not None or type(x._type) is KeyType:
         return None
     old, kind = x._value, type(index)
-    if type(old) is not np.ndarray or not old.size:  # given away, or nothing to write to
+    if type(old) is not np.ndarray or not old.size:  # donated, or without elements
         return None
     if combine is not None and (kind is int or kind is tuple) and old.dtype is dtypes.F64 and combine in _OF_NUMBERS:
         combined = _combined(x, old, index, value, _OF_NUMBERS[combine])
@@ -130,7 +130,7 @@ def written(
             place = new[index if kind is slice else _with_axes(index if kind is tuple else (index,))]
             quietly(combine, place, value, place)
     except (IndexError, OverflowError, TypeError, ValueError):
-        return None  # nothing is written: NumPy looks at places and shapes first
+        return None  # nothing is written: NumPy checks indices and shapes first
     return unowned(new, False)
 
 
@@ -138,7 +138,7 @@ _OF_NUMBERS = {np.add: operator.add, np.multiply: operator.mul}
 
 
 def _combined(x: Array, old: np.ndarray[Any, Any], index: Any, value: Any, combine: Any) -> Array | None:
-    """An array of f64 with one element combined with a number, as Python has it, which has the same bits; else None."""
+    """Return an f64 array with one element combined with a scalar by Python, whose bits equal NumPy's; else None."""
     place = index if type(index) is tuple else (index,)
     if len(place) != old.ndim or not (type(value) is float or (type(value) is int and _fits(old.dtype, value))):
         return None
@@ -158,7 +158,7 @@ def _is_own(value: np.ndarray[Any, Any]) -> bool:
 
 
 def _references_of_one_handle() -> int:
-    """What `references` finds of a value in `written` where one handle has it; 0 where Pythons tell no others apart."""
+    """Return the reference count that `written` finds for a value of one handle; 0 if a second one is not counted."""
 
     def found(x: Array) -> int:
         old = x._value
@@ -174,7 +174,7 @@ _ALONE = _references_of_one_handle()
 
 
 def _fits(dtype: np.dtype[Any], value: Any) -> bool:
-    """Whether NumPy casts a value to the dtype as we do."""
+    """Whether NumPy casts a value to the dtype as tracer does."""
     kind = type(value)
     if kind is float or kind is np.float64:
         return dtype is dtypes.F64 or (dtype is dtypes.F32 and not _LEAST_SINGLE < abs(value) < np.inf)
@@ -182,11 +182,11 @@ def _fits(dtype: np.dtype[Any], value: Any) -> bool:
         return value.dtype is dtype
     if kind is int:
         exact = (dtype is dtypes.F64 or dtype is dtypes.F32) and abs(value) < _MOST_EXACT
-        return exact or dtype.kind in "iu"  # NumPy refuses what does not fit
+        return exact or dtype.kind in "iu"  # NumPy refuses integers that do not fit
     if kind is np.int64:
         return dtype is dtypes.I64
     return kind is bool and dtype.kind == "b"
 
 
-_MOST_EXACT = 1 << 24  # integers that every such float holds
-_LEAST_SINGLE = 3e38  # beyond it single precision may have no number
+_MOST_EXACT = 1 << 24  # f32 and f64 represent all smaller integers
+_LEAST_SINGLE = 3e38  # larger floats may overflow in f32

@@ -1,4 +1,4 @@
-"""The operators, methods and properties of `Array`: one table, which `tracer/__init__` installs."""
+"""Operators, methods and properties of `Array`, in one table, which `tracer/__init__` installs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Function = Callable[..., Any]
 
 
 def _accepts(x: object) -> bool:
-    """Whether an operator of ours is to compute with the other operand; else Python asks that one."""
+    """Whether an array's operators take the other operand; else Python tries that operand's operator."""
     return isinstance(x, _OPERANDS)
 
 
@@ -77,9 +77,9 @@ def _power(self: Array, other: Any, modulo: Any = None, /) -> Any:
 
 
 def _number(member: Function, convert: Callable[[Any], Any]) -> Function:
-    """A conversion to a Python number, one frame deep where the number is known and nobody notes what is read.
+    """Return a conversion to a Python scalar, one frame deep where the value is concrete and no trace records reads.
 
-    It asks as `_is_plain_number` does, whose call would take a fifth to a half more time.
+    It repeats the test of `_is_plain_number`, whose call would add a fifth to a half of the time.
     """
 
     @wraps(member)
@@ -98,7 +98,7 @@ def _number(member: Function, convert: Callable[[Any], Any]) -> Function:
 
 
 def _numpys(member: Function) -> Function:
-    """`__array__`, likewise."""
+    """Return `__array__`, one frame deep where the value is concrete and no trace records reads."""
 
     @wraps(member)
     def method(self: Array, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -118,7 +118,7 @@ def _numpys(member: Function) -> Function:
 
 
 def _known_first(member: Function, how: Update) -> Function:
-    """`x.at[i].set` and its like: `written` at once where nothing but a value is said."""
+    """Return `x.at[i].set` or the like, which tries `written` first if it gets no options."""
 
     @wraps(member)
     def method(self: AtIndex, values: Any, **options: Any) -> Array:
@@ -275,7 +275,7 @@ _QUICK: Final = frozenset((
     *(name for name, member in OPERATORS.items() if member.__name__ == "method"),
     "__getitem__", "__setitem__", "__array_ufunc__",
 ))  # fmt: skip
-"""Those that are boundaries themselves: a call less, where it counts."""
+"""Members that are boundaries themselves, which saves a call."""
 
 _CACHED: Final = frozenset((
     "T", "__round__", "all", "any", "argmax", "argmin", "argsort", "astype", "conj", "conjugate", "cumprod", "cumsum",
@@ -283,7 +283,7 @@ _CACHED: Final = frozenset((
     "real", "repeat", "reshape", "round", "searchsorted", "sort", "squeeze", "std", "sum", "swapaxes", "take", "trace",
     "transpose", "var",
 ))  # fmt: skip
-"""Those that look at no elements: see `tracer.runtime.eager.call_cache`."""
+"""Members with prepared calls, whose operations depend on no elements: see `tracer.runtime.eager.call_cache`."""
 
 
 def install(cls: type[Array]) -> None:

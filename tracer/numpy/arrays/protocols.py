@@ -73,7 +73,7 @@ def _known_operand(x: Any) -> bool:
 
 
 _KNOWN = frozenset((Array, np.ndarray, np.float64, np.float32, np.int64, float, int))
-"""The most frequent types, tested at once."""
+"""Common types, tested by one lookup."""
 
 
 def _namespace() -> Any:

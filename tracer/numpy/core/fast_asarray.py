@@ -1,6 +1,6 @@
-"""Plain values as arrays where nothing is traced: what `asarray` and `array` are given most often.
+"""Fast conversion of plain values to arrays for `asarray` and `array`, where no trace is open.
 
-They come to the same as by `conversion`, which has all other values, and every error.
+Results equal `conversion`'s, which takes all other values and raises all errors.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _LISTS, _NUMBERS = {list, tuple}, {int, float}
 _KINDS = {int: dtypes.I64, bool: dtypes.BOOL, np.float64: dtypes.F64, np.int64: dtypes.I64}  # of elements
 _INTEGERS = frozenset("iu")
 _INT64 = range(-(2**63), 2**63)
-_CHECKED = frozenset(map(id, (*dtypes.SIGNED, dtypes.U8, dtypes.U16, dtypes.U32)))  # NumPy raises for what is too large
+_CHECKED = frozenset(map(id, (*dtypes.SIGNED, dtypes.U8, dtypes.U16, dtypes.U32)))  # NumPy raises on overflow
 _REAL = frozenset("biuf")
 
 
 def plain_array(a: Any, dtype: Any = None) -> Array | None:
-    """A new array of a NumPy array's elements, of lists of Python's numbers or of arrays, or of one number; else None.
+    """Return a new array of a NumPy array, of lists of Python scalars or of arrays, or of a scalar; else None.
 
-    dtype: what is asked for; None where nothing is.
+    dtype: of the result; None to infer it.
     """
-    if gate.words[0]:  # as `gate.is_closed`
+    if gate.words[0]:  # a trace is open, or a thread overrides settings
         return None
     if _Default.version != gate.words[1]:
         _Default.read()
@@ -68,7 +68,7 @@ def plain_array(a: Any, dtype: Any = None) -> Array | None:
 
 
 def plain_number(number: float, wanted: DType) -> Array | None:
-    """A float or an int as an array of a dtype; None where NumPy does not make it so, and where it does not fit."""
+    """Return a float or an int as an array of a dtype; None where NumPy converts otherwise, or the value overflows."""
     if gate.words[0]:
         return None
     if type(number) is int:
@@ -82,27 +82,27 @@ def plain_number(number: float, wanted: DType) -> Array | None:
         return None
 
 
-_LARGE = 3e38  # below the greatest float32: larger numbers become infinite, of which NumPy warns
+_LARGE = 3e38  # below the maximum of f32: NumPy warns when larger values become infinite
 
 
 def known_value(x: Any) -> Value | None:
-    """The elements of an array of ours, where nothing is traced, and nobody notes what is read; else None."""
+    """Return the NumPy array of an `Array` while no trace is open; None for traced arrays, keys and other objects."""
     if gate.words[0] or type(x) is not Array or type(x._type) is KeyType:
         return None
     return x._value if type(x._value) is np.ndarray else None
 
 
 def new_array(value: Value) -> Array | None:
-    """An array of elements that nobody else holds, not copied; None where a trace or the layout wants other ways."""
+    """Wrap a NumPy array that no other object holds; None if a trace is open, or the layout or dtype needs a copy."""
     if gate.words[0] or value.base is not None or id(value.dtype) not in _OBJECTS or not value.flags.c_contiguous:
         return None
     return unowned(value, False)
 
 
 class _Default:
-    """`config.default_float` where the gate is open: no thread has another, and it changes with the gate's version.
+    """Cache of `config.default_float` while the gate is open, when all threads have one value.
 
-    elements: the dtype of a list by the type of what is in it.
+    version: of the gate, at which the value was read. elements: dtype of a list by the type of its items.
     """
 
     version = -1
@@ -126,7 +126,7 @@ _DEEPEST = 8  # lists in lists
 
 
 def _stacked(x: Any, wanted: DType | None) -> Value | None:
-    """Numbers in lists, or arrays in one."""
+    """Return nested lists of scalars, or a list of arrays, as a NumPy array; else None."""
     kind = _kind_of(x)
     if kind is Array:
         value = _of_arrays(x)
@@ -145,13 +145,13 @@ def _stacked(x: Any, wanted: DType | None) -> Value | None:
         return None
     if wanted is None or wanted is dtype:
         return np.array(x, dtype)
-    if wanted is dtypes.F32 and dtype is dtypes.F64:  # as by way of f64, and NumPy warns of what becomes infinite
+    if wanted is dtypes.F32 and dtype is dtypes.F64:  # equals a cast from f64; NumPy warns of new infinities
         return quietly(np.array, x, wanted)
     return np.array(x, wanted) if kind is int and id(wanted) in _CHECKED else _cast(np.array(x, dtype), wanted)
 
 
 def _kind_of(items: Any) -> type | None:
-    """The type of all items: float of integers of 64 bits among floats, list of tuples; None where there is none."""
+    """Return the type of all items, None if they differ: float for floats and 64-bit integers, list for tuples."""
     if not items:
         return None
     kind = type(items[0])
@@ -165,7 +165,7 @@ def _kind_of(items: Any) -> type | None:
 
 
 def _of_arrays(x: Any) -> Value | None:
-    """Arrays of ours, of one shape and dtype, one after another."""
+    """Return arrays of one shape and dtype stacked as a NumPy array; None for others, and for a large result."""
     first = x[0]._value
     values = []
     for item in x:
@@ -179,7 +179,7 @@ def _of_arrays(x: Any) -> Value | None:
 
 
 def _named(dtype: Any) -> DType | None:
-    """The dtype that is asked for in one of the usual ways; None for others."""
+    """Return the dtype of a usual name, class or dtype; None for other specifications."""
     if dtype is float:
         return dtypes.F64
     kind = type(dtype)
@@ -192,7 +192,7 @@ _NAMES |= {name: dtype for dtype in dtypes.OF_NUMPY for name in (dtype.name, dty
 
 
 def _cast(value: Value, wanted: DType) -> Value | None:
-    """A copy in another dtype; None where NumPy may cast otherwise than we do, and where integers do not fit."""
+    """Return a copy in another dtype; None where NumPy may cast otherwise than tracer, or integers overflow."""
     if value.dtype.isbuiltin != 1:
         return None
     kind = value.dtype.kind

@@ -31,7 +31,7 @@ Axis = int | Sequence[int] | None
 
 def axes_argument(name: str, x: Array, axis: Axis) -> tuple[int, ...]:
     """Return the axes to reduce, sorted. Raises AxisError for axes out of range or repeated."""
-    if axis is None:  # the frequent case needs no `here()`
+    if axis is None:  # skips `here()`, which is slow
         return tuple(range(x.ndim))
     return shape.axes_tuple(axis, x.ndim, f"{name}{here()}")
 

@@ -1,8 +1,8 @@
-"""`x[i]`: an index is sorted out against a shape, its slices and integers are taken first, its arrays gathered then.
+"""Indexing, `x[i]`: an index is resolved against a shape, then its slices and integers are taken, its arrays gathered.
 
-NumPy's rules for where the axes of index arrays go: in the place of the first if they stand together (integers
-count as index arrays where there is one), else in front. Indices are checked. What is known while tracing, Python
-integers, slices and NumPy arrays, is checked at once; the rest when the program runs.
+By NumPy's rules, axes of adjacent index arrays replace the first of them; axes of separated ones come first. Integers
+count as index arrays beside one. Indices are checked: Python integers, slices and NumPy arrays at once, traced indices
+when the program runs.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -47,11 +47,11 @@ from tracer.trace.source import here, user_source
 from tracer.trace.state import state
 
 CHECKED = GatherScatterMode.CHECKED
-Places = np.ndarray[Any, Any] | Array  # integer indices: known while tracing, or not
+Places = np.ndarray[Any, Any] | Array  # integer indices: concrete, or traced
 
 
 class Taken(NamedTuple):
-    """What a slice takes of an axis: `size` elements from `start` by `step`, which may be negative."""
+    """Elements of an axis in a slice: `size` of them from `start` by `step`, which may be negative."""
 
     start: int
     size: int
@@ -69,11 +69,11 @@ class Taken(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """An index sorted out against a shape.
+    """Index resolved against a shape.
 
-    taken: for every axis; the whole of it where an array indexes it. dropped: the axes that integers take away.
-    new: the places of new axes among those that are left. arrays: index arrays by the axis they index, broadcast to
-    `batch`, and the axis's place among those that are left. place: where the batch goes in the result.
+    taken: the slice of every axis, all of it for an axis with an index array. dropped: the axes that integers remove.
+    new: positions of new axes in `left`. arrays: (axis, its position in `left`, index array) of each axis with an
+    index array. batch: the shape to which index arrays broadcast. place: position of the batch in the result.
     """
 
     shape: tuple[int, ...]  # the array's, with an axis of size 1 for every single bool
@@ -86,7 +86,7 @@ class Index:
 
     @property
     def left(self) -> tuple[int, ...]:
-        """The shape before the arrays are gathered: slices taken, integers dropped, new axes there."""
+        """Shape after slices, dropped and new axes, before index arrays are gathered."""
         sizes = [t.size for axis, t in enumerate(self.taken) if axis not in self.dropped]
         for place in self.new:
             sizes.insert(place, 1)
@@ -94,33 +94,32 @@ class Index:
 
     @property
     def result(self) -> tuple[int, ...]:
-        """The shape of what the index takes."""
+        """Shape of the indexed elements."""
         gathered = {place for _, place, _ in self.arrays}
         sizes = [n for place, n in enumerate(self.left) if place not in gathered]
         return (*sizes[: self.place], *self.batch, *sizes[self.place :]) if self.arrays else tuple(sizes)
 
 
-# Sorting out
+# Resolution
 
 
 class _Part(NamedTuple):
-    """One item of an index. kind: new, gap, integer, slice, array, mask, bool."""
+    """Item of an index. kind: new, gap, integer, slice, array, mask, bool. axes: count of axes that it indexes."""
 
     kind: str
     axes: int
     value: Any = None
 
 
-def resolve(sizes: tuple[int, ...], index: Any, mode: GatherScatterMode = CHECKED, *, settle: bool = True) -> Index:
-    """Sort an index out against a shape. Raises OutOfBoundsError for what is known to be out of bounds.
+def resolve(sizes: tuple[int, ...], index: Any, mode: GatherScatterMode = CHECKED) -> Index:
+    """Resolve an index against a shape. Raises OutOfBoundsError for a concrete index that is out of bounds.
 
-    settle: whether integers are looked up at once; else they are kept as index arrays, for other modes.
+    mode: "checked" looks integers up at once; other modes keep them as index arrays.
     """
     items = index if isinstance(index, tuple) else (index,)
     parts = [part for item in items for part in _parts(item)]
     parts = _with_ellipsis(parts, sizes)
-    settle = settle and mode is CHECKED
-    if not settle:
+    if mode is not CHECKED:
         parts = [_Part("array", 1, np.asarray(p.value)) if p.kind == "integer" else p for p in parts]
     taken: list[Taken] = []
     dropped: list[int] = []
@@ -152,7 +151,7 @@ def resolve(sizes: tuple[int, ...], index: Any, mode: GatherScatterMode = CHECKE
 
 
 def _parts(item: Any) -> Iterator[_Part]:
-    """An item of an index: masks as the arrays of their true places."""
+    """Yield the parts of one item of an index."""
     if item is None:
         yield _Part("new", 0)
     elif item is Ellipsis:
@@ -168,10 +167,13 @@ def _parts(item: Any) -> Iterator[_Part]:
 
 
 def _places(item: Any) -> Places:
-    """Index arrays: NumPy's where the values are known now and for good, else ours."""
+    """Return an item as an index array: a NumPy array if the values are trace-time constants, else an `Array`.
+
+    Raises IndexingError for an item that is no index.
+    """
     if isinstance(item, list | tuple | range):
         item = array_of("indexing", item)
-        if not item.size and not _are_places(item.dtype):  # lists of nothing have no dtype of their own
+        if not item.size and not _are_places(item.dtype):  # empty lists have no dtype
             item = np.zeros(item.shape, np.int64)
     if isinstance(item, Array) and item._trace is None and state.staging is None and _are_places(item.dtype):
         value: np.ndarray[Any, Any] = concrete_value(item)
@@ -225,7 +227,10 @@ def _array_parts(places: Places) -> Iterator[_Part]:
 
 
 def _with_ellipsis(parts: list[_Part], sizes: tuple[int, ...]) -> list[_Part]:
-    """Slices for axes that are not named, where the ellipsis stands or at the end; masks as index arrays."""
+    """Replace the ellipsis, or the missing end, by full slices, and masks by index arrays.
+
+    Raises OutOfBoundsError for too many indices or ellipses.
+    """
     used = sum(part.axes for part in parts)
     if used > len(sizes):
         raise OutOfBoundsError(
@@ -264,7 +269,7 @@ def _true_places(mask: Any, axis: int, sizes: tuple[int, ...]) -> tuple[Any, ...
 
 
 def _place(parts: Sequence[_Part]) -> int:
-    """Where the axes of index arrays go."""
+    """Return the position of the batch of index arrays in the result."""
     if not any(part.kind in ("array", "bool") for part in parts):
         return 0
     advanced = [i for i, part in enumerate(parts) if part.kind in ("array", "integer", "bool")]
@@ -303,7 +308,7 @@ def _bound(bound: Any) -> int | None:
 
 
 def known_places(name: str, places: Any) -> np.ndarray[Any, Any]:
-    """Places known while tracing, integers or bools, as a NumPy array. Raises ArgumentError for other dtypes."""
+    """Return concrete indices, integers or bools, as a NumPy array. Raises ArgumentError for other dtypes."""
     found = looked_at(places) if isinstance(places, np.ndarray) else np.asarray(places)
     if found.dtype.kind not in "biu" and found.size:
         raise ArgumentError(message(f"{name}{here()}: places are integers or bools", f"got {found.dtype}"))
@@ -311,7 +316,7 @@ def known_places(name: str, places: Any) -> np.ndarray[Any, Any]:
 
 
 def checked_integer(index: int, axis: int, size: int) -> int:
-    """A Python integer counted from the front. Raises OutOfBoundsError."""
+    """Return an integer index counted from the front. Raises OutOfBoundsError."""
     found = index + size if index < 0 else index
     if not 0 <= found < size:
         raise OutOfBoundsError(out_of_bounds_message(found, axis, size, user_source()))
@@ -319,7 +324,7 @@ def checked_integer(index: int, axis: int, size: int) -> int:
 
 
 def checked_places(places: Any, axis: int, size: int) -> Any:
-    """The same for a NumPy array of integers."""
+    """Return a NumPy array of indices counted from the front. Raises OutOfBoundsError."""
     if not places.size:
         return places.astype(np.int64)
     wide = signed_values(places)
@@ -332,13 +337,13 @@ def checked_places(places: Any, axis: int, size: int) -> Any:
     return found
 
 
-# Taking
+# Gathering
 
 
 def get(
     x: Array, index: Any, *, mode: Any = None, fill_value: Any = None, unique_indices: bool = False, wrap: bool = True
 ) -> Array:
-    """The elements that an index takes. `wrap`: whether negative indices count from the end."""
+    """Return the elements at an index. wrap: whether negative indices count from the end."""
     found, chosen = resolve_mode(mode)
     resolved = resolve(x.shape, index, chosen)
     y = take_slices(x if resolved.shape == x.shape else reshape(x, resolved.shape), resolved)
@@ -348,14 +353,14 @@ def get(
 
 
 def resolve_mode(mode: Any) -> tuple[Any, GatherScatterMode]:
-    """The mode as given, and as gathers know it; "wrap" takes indices modulo the size first."""
+    """Return the mode as given, and as a gather's mode; for "wrap", indices are first taken modulo the size."""
     if mode == "wrap":
         return mode, GatherScatterMode.PROMISE_IN_BOUNDS
     return mode, GatherScatterMode.from_any(None if mode == "raise" else mode)
 
 
 def take_slices(x: Array, index: Index) -> Array:
-    """The slices and integers of an index, and its new axes."""
+    """Return the array after the slices, integers and new axes of an index."""
     bounds = [t.bounds for t in index.taken]
     if any(b != (0, n, 1) for b, n in zip(bounds, x.shape, strict=True)):
         starts, limits, steps = zip(*bounds, strict=True)
@@ -372,7 +377,7 @@ def _gathered(
     if any(y.shape[place] == 0 for place in places):
         return _from_nothing(y, index, mode, fill_value)
     if mode is CHECKED and all(isinstance(a, np.ndarray) for _, _, a in index.arrays):
-        mode = GatherScatterMode.PROMISE_IN_BOUNDS  # they were checked when the index was sorted out
+        mode = GatherScatterMode.PROMISE_IN_BOUNDS  # `resolve` has checked them
     vectors = index_vectors([a for _, _, a in index.arrays], [y.shape[p] for p in places], index.batch, wrap, modulo)
     batch = range(index.place, index.place + len(index.batch))
     rank = y.ndim - len(places) + len(index.batch)
@@ -386,7 +391,7 @@ def _gathered(
 
 
 def _from_nothing(y: Array, index: Index, mode: GatherScatterMode, fill_value: Any) -> Array:
-    """From an axis without elements only nothing can be taken, unless a fill value stands for it."""
+    """Return the elements of an axis of size 0: none, or fill values. Raises OutOfBoundsError."""
     if shape.size(index.batch) and mode is not GatherScatterMode.FILL_OR_DROP:
         axis = next(axis for axis, _, _ in index.arrays if index.shape[axis] == 0)
         raise OutOfBoundsError(out_of_bounds_message(0, axis, 0, user_source()))
@@ -397,7 +402,7 @@ def _from_nothing(y: Array, index: Index, mode: GatherScatterMode, fill_value: A
 def index_vectors(
     arrays: Sequence[Places], sizes: Sequence[int], batch: tuple[int, ...], wrap: bool = True, modulo: bool = False
 ) -> Array:
-    """Index arrays side by side in a last axis, broadcast to one batch, and counted from the front."""
+    """Return index vectors [*batch, n] of n index arrays, counted from the front."""
     if all(isinstance(a, np.ndarray) for a in arrays) and not modulo:
         signed = [signed_values(a) for a in arrays]
         known = [np.where((a < 0) & wrap, a + n, a) for a, n in zip(signed, sizes, strict=True)]
@@ -411,7 +416,7 @@ def index_vectors(
 
 
 def from_front(places: Array, size: int, modulo: bool = False) -> Array:
-    """Negative indices counted from the end; or all taken modulo the size."""
+    """Return indices with the size added to negative ones, or modulo the size."""
     if modulo:
         return remainder(places, size)
     return comparison.select(comparison.lt(places, 0), arithmetic.add(places, size), places)

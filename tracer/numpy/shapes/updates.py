@@ -1,6 +1,6 @@
-"""What `x.at[i]` and `x[i] = v` make: copies of an array with elements written, added to, multiplied, ...
+"""Updates, `x.at[i]` and `x[i] = v`: copies of an array with elements written, added to, multiplied, ...
 
-Slices known while tracing are updated in place of a slice; everything else is a scatter.
+Slices of trace-time constants become a `dynamic_update_slice`, all other indices a scatter.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -32,9 +32,9 @@ from tracer.trace.source import here
 
 @static
 class Update(NamedTuple):
-    """How old and new values make one: at separate places, and where several meet.
+    """Combination of old and new values. combine: at distinct indices. scatter: at indices that may repeat.
 
-    name: what errors call it; numpys: NumPy's function, to the bit; overwrites: whether old values do not matter.
+    name: of the method, in errors. numpys: NumPy's function with equal bits. overwrites: whether old values are unused.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Update(NamedTuple):
 
 SET = Update("x.at[i].set", lambda old, new: new, primitives.scatter, overwrites=True)
 ADD = Update("x.at[i].add", arithmetic.add, primitives.scatter_add, np.add)
-SUBTRACT = ADD._replace(name="x.at[i].subtract")  # of values that are negated before
+SUBTRACT = ADD._replace(name="x.at[i].subtract")  # takes negated values
 MULTIPLY = Update("x.at[i].multiply", arithmetic.multiply, scatter_mul, np.multiply)
 MIN = Update("x.at[i].min", arithmetic.minimum, primitives.scatter_min)
 MAX = Update("x.at[i].max", arithmetic.maximum, primitives.scatter_max)
@@ -55,7 +55,7 @@ ASSIGN = SET._replace(name="x[i] = v")
 
 @partial(cached, named=False)
 def updated(x: Array, index: Any, value: Any, how: Update, *, mode: Any = None, unique_indices: bool = False) -> Array:
-    """A copy of the array with the elements at an index updated."""
+    """Return a copy of the array with the elements at an index updated."""
     v = value_for(x, value, how)
     mask = _mask(index)
     if mask is not None and mask.shape == x.shape[: mask.ndim]:
@@ -76,9 +76,9 @@ def updated(x: Array, index: Any, value: Any, how: Update, *, mode: Any = None, 
 
 
 def value_for(x: Array, value: Any, how: Update) -> Array:
-    """A value in the array's dtype. DTypeError for what does not become one of its elements."""
+    """Return a value in the array's dtype. Raises DTypeError for complex values of a real array, and overflow."""
     if type(value) is int and dtypes.is_integer(x.dtype):
-        literal(how.name, value, x.dtype)  # raises where it does not fit
+        literal(how.name, value, x.dtype)  # raises on overflow
     v = array_of(how.name, value)
     if x.dtype is KEY_DTYPE or v.dtype is KEY_DTYPE:
         return v
@@ -94,7 +94,10 @@ def value_for(x: Array, value: Any, how: Update) -> Array:
 
 
 def _fitted(v: Array, index: Index, how: Update) -> Array:
-    """The value broadcast to what the index takes; leading axes of size 1 may be too many, as in NumPy."""
+    """Return the value broadcast to the index's result, without extra leading axes of size 1, as in NumPy.
+
+    Raises ShapeError.
+    """
     sizes = index.result
     extra = v.ndim - len(sizes)
     if extra > 0 and all(n == 1 for n in v.shape[:extra]):
@@ -115,7 +118,7 @@ def _fitted(v: Array, index: Index, how: Update) -> Array:
 
 
 def _mask(index: Any) -> Array | None:
-    """A mask that is the whole index."""
+    """Return the mask if it is the whole index, else None."""
     if isinstance(index, tuple) and len(index) == 1:
         index = index[0]
     if isinstance(index, Array | np.ndarray) and index.dtype == dtypes.BOOL:
@@ -124,13 +127,13 @@ def _mask(index: Any) -> Array | None:
 
 
 def _fills(v: Array, x: Array, mask: Array) -> bool:
-    """Whether the same values go to every true place."""
+    """Whether every true element of the mask gets equal values."""
     trailing = x.ndim - mask.ndim
     return v.ndim <= trailing or (v.ndim == trailing + 1 and v.shape[0] == 1 and concrete_value(mask) is None)
 
 
 def _require_known(mask: Array, v: Array, how: Update) -> None:
-    """Values one by one need a mask whose true places are known."""
+    """Raise TracerArrayError for a traced mask, since one value for each true element needs the mask's values."""
     if concrete_value(mask) is None:
         raise TracerArrayError(
             message(
@@ -157,7 +160,7 @@ def _masked(x: Array, mask: Array, v: Array, how: Update) -> Array:
 
 
 def _in_slices(x: Array, index: Index, v: Array, how: Update) -> Array:
-    """Axes in the order of x, and ascending; then one update of a slice."""
+    """Return x with a slice updated, after the values are in the order of its axes, ascending."""
     v = reshape(v, tuple(t.size for t in index.taken))
     v = rev(v, [axis for axis, t in enumerate(index.taken) if t.step < 0 and t.size > 1])
     ascending = Index(
@@ -176,7 +179,7 @@ def _in_slices(x: Array, index: Index, v: Array, how: Update) -> Array:
 def _scattered(
     x: Array, index: Index, v: Array, how: Update, mode: GatherScatterMode, unique: bool, *, modulo: bool
 ) -> Array:
-    """Axes are windows where a slice takes neighbours; all others are components of the index vectors."""
+    """Return x with a scatter. Axes with slices of step 1 are windows; others are components of the index vectors."""
     by_axis = {axis: places for axis, _, places in index.arrays}
     strided = [a for a, t in enumerate(index.taken) if abs(t.step) != 1 and t.size != 1]
     windows = [a for a in range(x.ndim) if a not in by_axis and a not in strided and a not in index.dropped]
@@ -213,15 +216,15 @@ def _check_not_empty(x: Array, index: Index, by_axis: dict[int, Any]) -> None:
 
 
 def _followed(places: Any, count: int) -> Any:
-    """Index arrays with axes of size 1 behind, for the strided slices."""
+    """Return an index array with `count` trailing axes of size 1, for the strided slices."""
     sizes = (*places.shape, *[1] * count)
     return places.reshape(sizes) if isinstance(places, np.ndarray) else reshape(places, sizes)
 
 
 def _arranged(v: Array, index: Index, strided: list[int], windows: list[int]) -> Array:
-    """The values with the axes (batch, strided slices, windows), the windows in the order of x, all ascending."""
+    """Return the values with axes (batch, strided slices, windows), windows in the order of x, all ascending."""
     gathered = {place for _, place, _ in index.arrays}
-    where: dict[int, int] = {}  # the place in v of every axis of x that is left
+    where: dict[int, int] = {}  # from every remaining axis of x to its axis of v
     axis = 0
     remaining = [a for a in range(len(index.taken)) if a not in index.dropped]
     batch = list(range(index.place, index.place + len(index.batch)))

@@ -1,6 +1,6 @@
 """Canonical form of dot_general, as BLAS takes it: [batch, m, k] x [batch, k, n], at most transposed within a batch.
 
-Operands keep a dtype that the target multiplies natively. Others are converted to the accumulator's dtype.
+Operands keep a dtype that the target multiplies natively; other operands are converted to the accumulator's dtype.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from tracer.primitives.linalg.dot_general import accumulation_dtype, dot_general
 from tracer.primitives.linalg.matvec_strategies import free_axes
 
 _REAL = (dtypes.F32, dtypes.F64)
-_BLAS = (*_REAL, dtypes.C64, dtypes.C128)
 _FEW_ROWS, _FEW_COLUMNS = 4, 8
 _LONG = 16
 _LEAST_SKINNY_WORK = 1 << 9  # multiplications: fewer are written as loops in any form

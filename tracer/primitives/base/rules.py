@@ -12,7 +12,7 @@ from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.ir.primitive import Linear, Primitive, Rule, Zero
 from tracer.ir.program import Literal
-from tracer.ir.types import ArrayType, Type, array_type, is_differentiable, tangent_type
+from tracer.ir.types import ArrayType, Type, array_type, tangent_type
 from tracer.trace.array import Array, concrete, require_concrete
 from tracer.trace.source import here
 from tracer.trace.trace import Operand, as_literal, bind, execute
@@ -229,10 +229,6 @@ def is_linear(x: object) -> bool:
     return isinstance(x, Linear)
 
 
-def differentiable(x: Operand) -> bool:
-    return is_differentiable(x.type)
-
-
 # Batching
 
 
@@ -273,7 +269,3 @@ def quiet(function: Callable[..., Any]) -> Rule:
             return function(*arrays, **params)
 
     return reference
-
-
-def batch_shape(size: int, inner: Sequence[int]) -> tuple[int, ...]:
-    return (size, *inner)

@@ -26,7 +26,7 @@ from tracer.trace.trace import Operand, Run
 def widened(run: Run, primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> list[Array]:
     """Return the outputs of a primitive whose operands or parameters have narrow dtypes.
 
-    run: `bind_all`, or another function that runs primitives. Raises whatever the primitive raises for such types.
+    run: `bind_all`, or another function that runs primitives. Raises the primitive's errors for such types.
     """
     types = [x.type for x in operands]
     narrow = [t.dtype for t in types if isinstance(t, ArrayType) and dtypes.is_narrow(t.dtype)]

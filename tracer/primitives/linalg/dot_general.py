@@ -90,7 +90,7 @@ def accumulation_dtype(operand: DType, result: DType) -> DType:
 
 
 def check_preferred(operation: str, operand: DType, preferred: DType) -> DType:
-    """Return the preferred dtype. Raises DTypeError if it is narrower than operands that are no floats."""
+    """Return the preferred dtype. Raises DTypeError if it is narrower than operands of another kind than floats."""
     widths = [dtypes.real_dtype(dtype).itemsize - dtypes.is_bool(dtype) for dtype in (preferred, operand)]
     if preferred != operand and not dtypes.is_float(operand) and widths[0] < widths[1]:
         raise DTypeError(

@@ -1,10 +1,10 @@
-"""The library's own functions outside `jit`: each call's signature is prepared once, as a list of operations.
+"""Cache of the library's own functions outside `jit`: each signature is prepared once, as a list of operations.
 
-A signature is the types of arrays and the values of all other arguments; Python's floats and complex numbers count by
-type, and become operands. At the first call with a signature the function is staged, which tells its operations; every
-call, the first one too, runs these by the prepared calls of `execute`. Functions of users never come here.
+A signature is the types of arrays and the values of all other arguments. Python floats and complex numbers enter it by
+type, and become operands. The first call with a signature stages the function to find its operations. Every call,
+including the first, runs them by the prepared calls of `execute`. Users' functions are not cached.
 
-A signature whose result depends on elements, or on more than arrays, cannot be staged: its calls run the function.
+A function that reads elements, or returns more than arrays, cannot be staged: its calls run the function.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ _KINDS: Final = (ArrayType, KeyType)
 
 
 class UnknownArgumentError(Exception):
-    """An argument that signatures do not describe."""
+    """Error for an argument whose type signatures do not describe; the call runs the function."""
 
 
 class Plan:
-    """The operations of one signature. single: the only one, where its operands are the arguments in order.
+    """Prepared operations of one signature. Differentiated arguments run the staged program, with its custom rules.
 
-    Arguments that are differentiated see the program as it was staged, with the rules of calls within it.
+    single: the prepared call of a plan with one operation, whose operands are the arguments in order; else None.
     """
 
     __slots__ = ("_constants", "_differentiated", "_operation", "_program", "_staged", "_structure", "single")
@@ -89,7 +89,7 @@ class Plan:
 
 
 class Calls:
-    """A function of the library and the plans of its signatures; None for one whose calls run the function."""
+    """Function of the library with its plans by signature, None for a signature whose calls run the function."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
@@ -137,7 +137,10 @@ class Calls:
 
 
 def describe(x: Any, key: list[Any], arrays: list[Any]) -> None:
-    """Add an argument to a signature; its arrays, and numbers that count by type, to the operands."""
+    """Append an argument to the signature `key`, and its arrays, floats and complex numbers to the operands `arrays`.
+
+    Raises UnknownArgumentError for an argument that signatures do not describe.
+    """
     kind = type(x)
     if kind is Array:
         type_ = x.type
@@ -168,13 +171,16 @@ def describe(x: Any, key: list[Any], arrays: list[Any]) -> None:
 
 
 def static(cls: T) -> T:
-    """Let values of a class be arguments of prepared calls, told apart by their hashes. A decorator."""
+    """Let instances of a class be arguments of prepared calls, by hash and equality. A decorator."""
     _STATIC.add(cls)
     return cls
 
 
 def plan_of(function: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Plan | None:
-    """Return the operations of a call; None where it cannot be staged, or has more than operations."""
+    """Return the plan of a call; None where the function cannot be staged, or holds an equation without prepared call.
+
+    Raises InternalError.
+    """
     leaves, structure = trees.flatten((args, {name: kwargs[name] for name in sorted(kwargs)}))
     leaves = [_operand(leaf) for leaf in leaves]
     places = [n for n, leaf in enumerate(leaves) if type(leaf) is Array]
@@ -211,7 +217,7 @@ def _operand(leaf: Any) -> Any:
 
 
 def _is_plain(program: Program) -> bool:
-    """Whether every equation can be prepared by itself, and every output is another value."""
+    """Whether every equation can be prepared by itself, and the outputs are distinct variables."""
     for equation in program.equations:
         if equation.effects - {Effect.FAULT}:
             return False
@@ -224,10 +230,10 @@ def _is_plain(program: Program) -> bool:
 
 
 def cached(function: Function, *, named: bool = True, options: Options = NO_OPTIONS) -> Function:
-    """Return the function with prepared calls, a boundary for tracebacks.
+    """Return the function with prepared calls, as a boundary for tracebacks.
 
-    The function must depend on the types of arrays, the types of floats, and the values of its other arguments alone.
-    Its results are handles of their own. named, options: as those of `boundary`.
+    Its operations must depend on the types of arrays and floats, and on the values of its other arguments, alone. The
+    results are new handles. named, options: see `boundary`.
     """
     calls = Calls(function)
     names, optioned, place = options.names, options.call, options.place

@@ -1,7 +1,7 @@
-"""Elementwise functions outside `jit`: prepared calls in which Python's numbers stand beside an array.
+"""Elementwise functions outside `jit`: prepared calls on arrays and scalars.
 
-A number beside an array takes on the array's dtype, and is a literal of the one operation that such a call is. So
-`x * 2.0` and `x * 3.0` are calls of one signature; see `call_cache` for all others.
+A scalar beside an array takes on the array's dtype, and becomes a literal of the call's only operation. So `x * 2.0`
+and `x * 3.0` have one signature. All other calls go through `call_cache`.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ Function = Callable[..., Any]
 
 _SCALARS: Final = frozenset(dtype.type for dtype in dtypes.OF_NUMPY)
 _NUMBERS: Final = _SCALARS | {int, float, complex, bool}
-_EXACT: Final = 1 << 53  # integers up to here are the same in every order of conversions
+_EXACT: Final = 1 << 53  # integers up to here are exact in f64, so the order of conversions does not matter
 _CAPACITY: Final = 512
 
 
 class _Beside(NamedTuple):
-    """One operation on arrays and numbers. literals: the types of the numbers, None for arrays."""
+    """One operation on arrays and scalars. literals: the types of the scalars, None for arrays."""
 
     operation: Operation
     literals: tuple[ArrayType | None, ...]
 
     def call(self, values: Sequence[Any], traced: bool) -> Any:
-        """Return the result; raise OverflowError where a number does not fit."""
+        """Return the result. Raises OverflowError where an integer is not exact in the literal's dtype."""
         operands = [x if t is None else _literal(x, t) for x, t in zip(values, self.literals, strict=True)]
         operation = self.operation
         return operation.on_traced(operands)[0] if traced else operation.call(*operands)[0]
@@ -52,7 +52,7 @@ def _literal(x: Any, type: ArrayType) -> Literal:
 
 
 class Elementwise(Calls):
-    """An elementwise function of arrays and numbers."""
+    """Elementwise function of arrays and scalars, with its prepared calls by signature."""
 
     def __call__(self, *operands: Any, **options: Any) -> Any:
         if options or state.staging is not None or self.epoch != gate.epoch or config.token is not None:
@@ -91,7 +91,7 @@ class Elementwise(Calls):
             numbers = False
         if not numbers:
             return self.function(*operands)
-        # NumPy's numbers have dtypes of their own, as arrays without axes
+        # NumPy scalars have dtypes of their own, as arrays without axes
         return super().__call__(*[unowned(np.array(x), False) if type(x) in _SCALARS else x for x in operands])
 
     def _made(self, signature: Any, operands: Sequence[Any]) -> _Beside | None:
@@ -102,7 +102,7 @@ class Elementwise(Calls):
 
 
 def _beside(function: Function, values: Sequence[Any]) -> _Beside | None:
-    """Return the one operation that a call with numbers is, in which every array is an operand as it is; else None."""
+    """Return the call's only operation, on the arrays themselves and literals; None where there is more to do."""
     places = [n for n, x in enumerate(values) if type(x) is Array]
 
     def flat(inputs: list[Array]) -> list[Any]:
@@ -137,7 +137,7 @@ def _beside(function: Function, values: Sequence[Any]) -> _Beside | None:
 
 
 def elementwise(function: Function) -> Function:
-    """Return the function of elementwise operands alone with prepared calls. A decorator."""
+    """Return the elementwise function with prepared calls. A decorator for functions without other parameters."""
     calls = Elementwise(function)
 
     @wraps(function)

@@ -1,7 +1,7 @@
-"""Compiled loops over the elements of arrays of every shape, for kinds of operands: dtypes, not shapes.
+"""Compiled loops over the elements of arrays, each for one tuple of dtypes and every shape.
 
-Eager execution runs the primitives by them whose results are not NumPy's to the bit, so that `f(x)` and `jit(f)(x)`
-call one and the same exponential.
+Eager execution uses them for primitives whose compiled bits differ from NumPy's, so that `f(x)` and `jit(f)(x)` call
+one exponential.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ else:
     entries = LazyModule("tracer.runtime.jit.entry")
     pipeline = LazyModule("tracer.passes.pipeline")
 
-Types = tuple[ArrayType, ...]  # an array's has no shape here
+Types = tuple[ArrayType, ...]  # with shape () for arrays, too
 
 
 def kernel(
@@ -35,10 +35,10 @@ def kernel(
     scalars: Sequence[bool],
     expected: Types | None = None,
 ) -> Any:
-    """An entry's `Recognised` for a function of arrays and scalars of the types, for arrays of any one shape.
+    """Compile a function of arrays and scalars of the types, for arrays of any one shape, as an entry's `Recognised`.
 
-    None where the function is more than one loop over the elements, or its results are not of the expected types,
-    or entries do not run here.
+    Return None where the function needs more than one loop over the elements, a result has not the expected type, or
+    the platform has no entries.
     """
     if not entries.entries_enabled():
         return None

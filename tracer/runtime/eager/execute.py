@@ -1,8 +1,8 @@
-"""Eager execution: outside any trace an operation runs at once, by a call that is prepared once and kept.
+"""Eager execution: outside any trace an operation runs at once, by a prepared call from a bounded cache.
 
-What is prepared depends on primitive, operand types and parameters alone: the primitive's NumPy reference, a kernel
-that serves every shape, or a compiled program of one equation. Kernels compute the elementwise functions whose compiled
-bits differ from NumPy's; so an exponential is the same under `jit` and outside.
+Primitive, operand types and parameters alone choose the prepared call: the primitive's NumPy reference, a kernel that
+serves every shape, or a compiled program of one equation. Kernels compute the elementwise functions whose compiled bits
+differ from NumPy's, so an exponential has equal bits under `jit` and outside.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all
 
 Prepared = Callable[..., Sequence[Array]]
-"""The outputs of an operation on operands of the types that it was prepared for, and literals where literals were."""
+"""Function from operands to outputs. The operands have the types, and literals the positions, of the prepared ones."""
 
 _CAPACITY = 4096
 _FUNCTIONS = frozenset(MATH_FUNCTIONS)
 
 
 class _Plain(NamedTuple):
-    """Inferred type of an output, with the fields that tell whether NumPy's result can be wrapped as it is."""
+    """Inferred type of an output, with fields that tell whether NumPy's result can be wrapped without a copy."""
 
     type: Type
     dtype: np.dtype[Any] | None  # None for keys, stacks and float0
@@ -66,12 +66,12 @@ def execute(primitive: Primitive, operands: Sequence[Operand], params: Mapping[s
 
 
 def prepared(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> Prepared:
-    """Return the prepared call for operands of these types, from the cache if their parameters can be hashed.
+    """Return the prepared call for operands of these types, from the cache if the parameters can be hashed.
 
-    Literals of elementwise primitives are told apart by type, those of other primitives by value.
+    The key holds the types of an elementwise primitive's literals, and the values of other primitives' literals.
     """
     if type(primitive.lower) is Structured and not {Program, tuple}.isdisjoint(map(type, params.values())):
-        return _prepare(primitive, operands, params)  # programs are equal whose lines differ, which faults name
+        return _prepare(primitive, operands, params)  # equal programs may have different lines, which faults name
     splat = primitive.splat
     kinds = [x.type if type(x) is Array else (x.type,) if splat else x for x in operands]
     key = (primitive, *kinds, *params.items()) if params else (primitive, *kinds)
@@ -139,7 +139,7 @@ def _reentrant(
 
 
 def _is_large_call(primitive: Primitive, operands: Sequence[Operand]) -> bool:
-    """Whether a library is called with what is worth its threads' time."""
+    """Whether the operation calls a library with operands so large that the library may start threads."""
     return type(primitive.lower) is Library and any(type(x) is Array and x.size > LARGE for x in operands)
 
 
@@ -169,7 +169,10 @@ def _plain(type: Type) -> _Plain:
 
 
 def output_types(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> tuple[Type, ...]:
-    """As `infer_types`, for operands: scalar literals of `splat` primitives take the shape of the arrays."""
+    """Return the output types for operands; scalar literals of `splat` primitives take the shape of the arrays.
+
+    Raises the errors of `infer_types`.
+    """
     types = [x.type for x in operands]
     if primitive.splat:
         shape = next((x.shape for x in operands if isinstance(x, Array)), ())
@@ -179,11 +182,11 @@ def output_types(primitive: Primitive, operands: Sequence[Operand], params: Mapp
     return tuple(result) if primitive.multiple else (result,)
 
 
-# Kernels: one for each primitive, dtypes and parameters, for all shapes
+# Kernels: one for each primitive, dtypes and parameters, for all shapes.
 
 
 def _is_inexact(primitive: Primitive, operands: Sequence[Operand]) -> bool:
-    """Whether compiled code may give other bits than the reference: functions, and complex arithmetic."""
+    """Whether compiled code may differ from the reference in bits: mathematical functions, complex arithmetic."""
     lower = primitive.lower
     if primitive.eager is Eager.COMPILED or (isinstance(lower, Pointwise) and lower.op in _FUNCTIONS):
         return True
@@ -195,7 +198,7 @@ def _is_inexact(primitive: Primitive, operands: Sequence[Operand]) -> bool:
 
 
 def _owned(array: Array) -> Array:
-    """A new array as the innermost trace's own, whose handle it may rebind."""
+    """Return a new array after making the innermost trace its owner, which may rebind the handle."""
     if state.innermost is not None:
         array._owner = state.innermost.serial
     return array
@@ -204,12 +207,12 @@ def _owned(array: Array) -> Array:
 def _kernel(
     primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]
 ) -> Callable[..., Array] | None:
-    """The compiled function for arrays of one shape; None where it is not one loop over the elements."""
+    """Return a compiled loop for arrays of any one shape; None where the operation needs more than one loop."""
     kinds = [(x._value.dtype, x._weak) if type(x) is Array else (x.type,) for x in operands]
     key = (primitive, *params.items(), *kinds)
     if key in _kernels:
         return _kernels[key]
-    output_types(primitive, operands, params)  # what does not fit is said of these operands, not of the kernel's
+    output_types(primitive, operands, params)  # so that type errors name these operands, not the kernel's
     types = [with_shape(x.type, ()) for x in operands]
     scalars = [isinstance(x, Literal) for x in operands]
 
@@ -229,7 +232,7 @@ def _kernel(
 
 
 def _refused(primitive: Primitive, params: Mapping[str, Any], *operands: Any) -> Array:
-    """What a kernel does not take are operands of unequal shapes, which the type rule refuses with its reason."""
+    """Raise the type rule's error for operands that a kernel refuses, which are operands of unequal shapes."""
     output_types(primitive, operands, params)
     raise InternalError(f"the kernel of {primitive.name} refuses {', '.join(map(repr, operands))}")
 
@@ -260,7 +263,7 @@ def _specialization(primitive: Primitive, operands: Sequence[Operand], params: M
 
 
 def _key(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> Hashable:
-    """What the compiled program depends on; its digest where a parameter cannot be hashed."""
+    """Return the cache key of a compiled program, made of its digest where a parameter cannot be hashed."""
     kinds = [x.type if isinstance(x, Array) else x for x in operands]
     sources = fault_sources(primitive, params)
     key = (primitive, *kinds, *params.items(), sources, config.vector_bits)
@@ -276,7 +279,7 @@ def _structure(count: int) -> trees.Structure:
 
 
 def fault_sources(primitive: Primitive, params: Mapping[str, Any]) -> tuple[Source | None, ...]:
-    """The lines that errors of the compiled program would name: programs equal but for them are not the same here."""
+    """Return the source lines that the compiled program's faults name, which are a part of its cache key."""
     if Effect.FAULT not in primitive.effects_of(params):
         return ()
     equation = Equation(primitive, (), params, ())
@@ -285,7 +288,7 @@ def fault_sources(primitive: Primitive, params: Mapping[str, Any]) -> tuple[Sour
 
 
 def single_equation(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> Program:
-    """A program of one equation on the operands' types; literals are written in it."""
+    """Return a program of one equation on the operands' types, with the literals in it."""
     atoms: list[Atom] = [x if isinstance(x, Literal) else Var(x.type) for x in operands]
     outputs = tuple(Var(type) for type in output_types(primitive, operands, params))
     equation = Equation(primitive, tuple(atoms), params, outputs, user_source())
@@ -294,7 +297,7 @@ def single_equation(primitive: Primitive, operands: Sequence[Operand], params: M
 
 
 def _holds_stacks(operands: Sequence[Operand], params: Mapping[str, Any]) -> bool:
-    """Whether a run-time stack goes in or comes out: compiled programs keep theirs to themselves."""
+    """Whether an operand or output is a run-time stack, which compiled programs neither take nor return."""
     if any(isinstance(x.type, StackType) for x in operands):
         return True
     programs = (value for value in params.values() if isinstance(value, Program))
@@ -302,7 +305,7 @@ def _holds_stacks(operands: Sequence[Operand], params: Mapping[str, Any]) -> boo
 
 
 def clear_caches() -> None:
-    """Forget inferred types and compiled programs, and give back the memory kept for results."""
+    """Forget prepared calls, kernels and compiled programs, and free the memory kept for results."""
     with _lock:
         _prepared.clear()
         _kernels.clear()

@@ -1,8 +1,8 @@
-"""Discovery of guards: the globals, closure cells and defaults that a function of the user's reads by name.
+"""Discovery of guards: the globals, closure cells and defaults that a user's function reads by name.
 
-Functions under these names are followed in turn: plain ones, methods, partials, and functions that transforms made of
-them. Deeper reads, as attributes of objects and items of containers, are constants of the trace, as in JAX. Functions
-and classes of libraries are taken to stay what they are, unless the user gave them another name.
+Functions under these names are followed in turn: plain functions, methods, partials, and results of transforms.
+Deeper reads, such as attributes of objects and items of containers, are trace-time constants, as in JAX. Functions and
+classes of libraries are assumed constant, unless the user's name for them differs from their own.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def guards_of(function: Any) -> list[Guard]:
 
 
 def is_users(value: Any) -> bool:
-    """Tell whether a value is a plain function that no library has."""
+    """Whether a value is a plain function from neither a library nor this package."""
     return isinstance(value, FunctionType) and not is_ours(value.__code__) and not _is_library(value.__code__)
 
 
@@ -67,7 +67,7 @@ def _read_by(function: FunctionType) -> Iterator[Guard]:
 
 @lru_cache(maxsize=4096)
 def _globals_in(code: CodeType) -> tuple[str, ...]:
-    """Return the global names that code loads, and the code of functions within it."""
+    """Return the global names that code loads, and that functions within it load."""
     names = {i.argval: None for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -76,7 +76,10 @@ def _globals_in(code: CodeType) -> tuple[str, ...]:
 
 
 def _behind(value: Any) -> Iterator[Any]:
-    """Yield the functions that a function, a method or a callable of ours or functools' runs without naming them."""
+    """Yield the functions that a callable runs without naming them: a wrapped function, a bound method's, a partial's.
+
+    Closures of this package's functions and defaults of users' functions count as well.
+    """
     if isinstance(value, FunctionType):
         yield from value.__defaults__ or () if is_users(value) else ()
         if is_ours(value.__code__):
@@ -90,14 +93,14 @@ def _behind(value: Any) -> Iterator[Any]:
         yield value.__func__
     elif isinstance(value, partial):
         yield from (value.func, *value.args, *value.keywords.values())
-    elif type(value) is tuple:  # the functions of a closure of ours
+    elif type(value) is tuple:  # functions in a closure of this package
         yield from (item for item in value if isinstance(item, FunctionType | MethodType | partial))
     elif type(value).__module__.partition(".")[0] == _PACKAGE:
         yield getattr(value, "__wrapped__", None)
 
 
 def _may_change(guard: Guard) -> bool:
-    """Tell whether a name is looked at at every call: not where a library calls the function or class so itself."""
+    """Whether a name must be compared at every call. A library's function under its own name is assumed constant."""
     value = guard.value
     if value is NOTHING:
         return False
@@ -109,7 +112,7 @@ def _may_change(guard: Guard) -> bool:
 
 
 def is_users_class(value: Any) -> bool:
-    """Tell whether a value is a class that no library has."""
+    """Whether a value is a class from neither a library nor this package."""
     if not isinstance(value, type):
         return False
     module = sys.modules.get(value.__module__)
@@ -117,8 +120,8 @@ def is_users_class(value: Any) -> bool:
 
 
 def is_stable(module: ModuleType) -> bool:
-    """Tell whether a module is of a library, of Python or of this package."""
-    file = vars(module).get("__file__")  # which a module's own `__getattr__` could make up
+    """Whether a module belongs to a library, Python or this package."""
+    file = vars(module).get("__file__")  # not by getattr: a module's `__getattr__` could invent one
     if not isinstance(file, str):
         return vars(module).get("__name__") in sys.builtin_module_names
     return bool(file.startswith(_libraries())) or module.__name__.partition(".")[0] == _PACKAGE

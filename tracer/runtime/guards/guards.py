@@ -1,7 +1,7 @@
-"""Guards of a traced function: the names that it read, and the values of arrays that tracing looked at.
+"""Guards of a traced function: the names that it read, and the values of arrays that tracing read.
 
-A guard is a holder, a name and the object that was there when the function was traced; see `guard_discovery` for which
-there are. Values of arrays are compared in the same way: see `tracer.trace.captured_values`.
+A guard on a name is a holder, the name, and the object under it at tracing; `guard_discovery` finds them. Values of
+arrays are guarded alike: see `tracer.trace.captured_values`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from tracer.trace.array import Array
 from tracer.trace.captured_values import Seen, same_bits
 
 NOTHING: Any = object()
-"""The value of a name that is not bound."""
+"""Value of an unbound name."""
 FUNCTION_SLOTS: Final = ("__code__", "__defaults__", "__kwdefaults__")
-"""The attributes of a function that may be assigned to, and change its results."""
+"""Attributes of a function whose assignment changes its results."""
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))
 
 
@@ -29,9 +29,9 @@ Holder = CellType | FunctionType | dict[str, Any]
 
 
 class Guard:
-    """An object under a name. holder: a cell, a dict in which `name` is a key, or a function with the slot `name`.
+    """Object expected under a name. holder: a cell, a dict with the key `name`, or a function with the slot `name`.
 
-    expected: the address of `value`, null for a slot or a name that is not set. place: `name` in words.
+    expected: the address of `value`, null for an unset slot or name. place: describes `name` in messages.
     """
 
     __slots__ = ("_place", "expected", "holder", "name", "value")
@@ -44,13 +44,13 @@ class Guard:
         self.expect(self.now())
 
     def expect(self, value: Any) -> None:
-        """Expect this object from now on."""
+        """Set the expected object."""
         self.value = value
         is_unset = value is NOTHING or (value is None and isinstance(self.holder, FunctionType))
         self.expected.value = None if is_unset else id(value)
 
     def now(self) -> Any:
-        """The object that is there at present."""
+        """Return the object under the name at present, or `NOTHING`."""
         match self.holder:
             case dict():
                 return self.holder.get(self.name, NOTHING)
@@ -63,7 +63,7 @@ class Guard:
                     return NOTHING
 
     def holds(self) -> bool:
-        """Whether it is the same object, or an equal number or string, which is expected from now on."""
+        """Whether the name has the expected object, or an equal scalar or string, which is expected from now on."""
         now = self.now()
         if now is self.value:
             return True
@@ -73,7 +73,7 @@ class Guard:
         return True
 
     def change(self) -> str:
-        """In words, what became of it."""
+        """Return a text that describes the change of the name's object."""
         now = self.now()
         if isinstance(self.holder, FunctionType):
             return self._slot_change(now)
@@ -100,7 +100,7 @@ class Guard:
 
 
 def are_equal(a: Any, b: Any) -> bool:
-    """Whether they are the same object, or plain values that no program can tell apart, or tuples of such."""
+    """Whether two values are one object, plain values of one type and text, or tuples of equal values."""
     if a is b:
         return True
     if type(a) is not type(b):
@@ -117,7 +117,7 @@ def _noun(value: Any) -> str:
 
 
 def type_of(array: Captured) -> Type | None:
-    """The type that a captured array has now; None for a dtype that tracer does not have."""
+    """Return the type that a captured array has now; None for an unsupported dtype."""
     if isinstance(array, Array):
         return array.type
     dtype = array.dtype.newbyteorder("=")
@@ -125,7 +125,7 @@ def type_of(array: Captured) -> Type | None:
 
 
 class ValueGuard:
-    """A value that tracing looked at. expected: the address of `value`, for the handle that had it."""
+    """Value of an array that tracing read. holder: the array. expected: the address of `value`, for an `Array`."""
 
     __slots__ = ("expected", "holder", "value")
 
@@ -134,7 +134,7 @@ class ValueGuard:
         self.expected = ctypes.c_void_p(id(self.value))
 
     def holds(self) -> bool:
-        """Whether the array has the value still, or a handle an equal one, which is expected from now on."""
+        """Whether the array has the expected value, or an `Array` an equal one, which is expected from now on."""
         if isinstance(self.holder, np.ndarray):
             return same_bits(self.holder, self.value)
         now = self.holder._value
@@ -146,7 +146,7 @@ class ValueGuard:
         return True
 
     def change(self) -> str:
-        """In words, what became of it."""
+        """Return a text that shows the value before and now."""
         kind = "NumPy array" if isinstance(self.holder, np.ndarray) else "array"
         before, now = (np.array2string(v, threshold=4) for v in (self.value, np.asarray(self.holder)))
         return f"the values of a captured {kind} that tracing looked at: {before:.40} -> {now:.40}"

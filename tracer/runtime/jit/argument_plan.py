@@ -1,4 +1,4 @@
-"""The plan by which the compiled entry flattens arguments: what optree would do, for Python's own containers."""
+"""Plan by which the compiled entry flattens arguments, as optree does, for Python's own containers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ Planned = tuple[StepKind, int, Any]
 
 
 class Plan:
-    """Steps for the arguments of a call like the given one. `steps` is empty where all arguments are leaves."""
+    """Steps for the arguments of calls with one structure. `steps` is empty where all arguments are leaves.
+
+    order: the arguments' indices in the order of the steps. names, positional: keywords and count of the others.
+    """
 
     def __init__(self, steps: list[Planned], order: list[int], names: tuple[str, ...], positional: int) -> None:
         flat = not names and all(kind is StepKind.LEAF for kind, _, _ in steps)
@@ -31,19 +34,19 @@ class Plan:
         self.positional = positional
 
     def table(self) -> Any:
-        """The steps in C's layout; the plan keeps their objects alive."""
+        """Return the steps in C's layout; the plan keeps their objects alive."""
         return (Step * len(self.steps))(*(Step(kind, size, id(thing)) for kind, size, thing in self.steps))
 
 
 def flat_plan(count: int) -> Plan:
-    """The plan for so many leaves, each an argument by itself."""
+    """Return the plan for `count` arguments that are all leaves."""
     return Plan([], list(range(count)), (), count)
 
 
 def make_plan(args: Sequence[Any], kwargs: dict[str, Any], call: Call) -> Plan | None:
-    """The plan for the arguments as given; None where compiled code cannot tell such arguments apart.
+    """Return the plan for the arguments of a call; None if they hold a container that compiled code cannot flatten.
 
-    args, kwargs: static ones included. Traced leaves come in the order of `call.leaves`.
+    args, kwargs: all arguments, also static ones. Traced leaves come in the order of `call.leaves`.
     """
     steps: list[Planned] = []
     statics = {static.place for static in call.key.statics}
@@ -65,7 +68,7 @@ def _static(value: Any, steps: list[Planned]) -> bool:
 
 
 def _walk(value: Any, steps: list[Planned]) -> bool:
-    """Add the steps of one tree."""
+    """Append the steps of one tree; return whether compiled code can flatten it."""
     kind = type(value)
     if kind in _LEAVES or issubclass(kind, np.generic):
         steps.append((StepKind.LEAF, 0, None))
@@ -96,6 +99,6 @@ def _walk_dict(value: dict[Any, Any], steps: list[Planned]) -> bool:
 
 
 def _sorted_keys(value: dict[Any, Any]) -> list[Any]:
-    """The keys in optree's order."""
+    """Return the keys in optree's order."""
     marks: Any = dict.fromkeys(value, 0)
     return list(optree.tree_structure(marks, namespace=NAMESPACE).entries())

@@ -1,6 +1,7 @@
-"""Donated arguments: given to the call, and gone for the caller.
+"""Donated arguments, whose memory goes to a call's results and which the caller can no longer read.
 
-What the schedule makes of their memory is in `schedule.donors`; what the entry does with them, in `entry_donation`.
+`tracer.schedule.plan.donation` chooses the results, and the entry's routines in `native/ll/donation` hand the memory
+over.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tracer.trace.source import here
 
 
 class Donated:
-    """What stands in place of a donated array's value: it knows its type, and says why there is nothing to read."""
+    """Stand-in for the value of a donated array: it has the array's type, and every read raises ArgumentError."""
 
     def __init__(self, type: Type, function: str, argument: str = "", warned: set[str] | None = None) -> None:
         """argument: its name in warnings. warned: the reasons that `function` has warned of; None warns of nothing."""
@@ -28,7 +29,7 @@ class Donated:
         self._warned = warned
 
     def was_shared(self) -> None:
-        """The entry tells that an array could not be overwritten, and was copied: somebody else knows its memory."""
+        """Warn that the array was copied, since other objects share its memory. Called by the entry."""
         if self._warned is not None:
             _warn(self._function, self._warned, "shared", [self._argument], SHARED, stacklevel=2)
 
@@ -63,7 +64,7 @@ class Donated:
 
 
 NOTHING_DONATED: Mapping[int, Donated] = {}
-"""For no leaf what stands in its place after a call."""
+"""Stand-ins by leaf for a call that donates nothing."""
 
 
 SHARED: Final = (
@@ -103,7 +104,7 @@ def warn_of_useless(donated: Mapping[int, Donated], donors: Collection[int], typ
 def _warn(
     function: str, warned: set[str], reason: str, names: Sequence[str], told: tuple[str, str], stacklevel: int
 ) -> None:
-    """One warning for a function and reason."""
+    """Warn once for each function and reason. told: the message's summary and help."""
     if reason in warned:
         return
     warned.add(reason)
@@ -116,9 +117,9 @@ def _warn(
 
 
 def consume(leaves: Sequence[Any], donated: Sequence[Donated]) -> None:
-    """Take the values away from donated arrays. NumPy arrays belong to their owners: a warning says so.
+    """Replace the values of donated arrays by their stand-ins. NumPy arrays are kept, with a warning.
 
-    donated: what says so in place of each. Of two handles that are one, the first one is told of.
+    donated: the stand-in of each leaf. An array that is given twice gets the first one.
     """
     kept = []
     for leaf, replacement in zip(leaves, donated, strict=True):

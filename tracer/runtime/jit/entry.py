@@ -45,12 +45,12 @@ _SCALARS = {
 
 @once
 def _method() -> capi.MethodDef:
-    """The one C function, for all entries; it must outlive them, so it lives as long as the process."""
+    """Return the C function of all entries. It must outlive them, so it lives as long as the process."""
     return capi.MethodDef(b"compiled", support().entry, _METH_FASTCALL_WITH_KEYWORDS, None)
 
 
 class _Switch:
-    ctypes_only = False  # for tests of the other way
+    ctypes_only = False  # set by tests of calls through ctypes
 
 
 switch = _Switch()
@@ -67,12 +67,12 @@ def _new_function(itself: tuple[Any, ...]) -> Callable[..., Any]:
 
 
 def front(fallback: Callable[..., Any]) -> Callable[..., Any]:
-    """An entry that recognises nothing: it calls `fallback`, and raises the exception of a `Raised`."""
+    """Return an entry that recognises no call: it calls `fallback`, and raises the error of a `Raised` result."""
     return _new_function((Record(positional=-1, raised=id(Raised)), fallback))
 
 
 class Recognised:
-    """An executable with a structure of arguments: what its entries, which differ in their fallbacks, share."""
+    """Executable with a structure of arguments, shared by its entries, which differ in their fallbacks."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Recognised:
         structure: trees.Structure | None,
         donated: Mapping[int, Donated] = NOTHING_DONATED,
     ) -> None:
-        """structure: of the result; None for a tuple of all outputs. donated: what takes a donated leaf's place."""
+        """structure: of the result; None for a tuple of all outputs. donated: stand-ins of donated leaves, by leaf."""
         self._keep: list[Any] = [compiled, captured, plan]
         self.record = Record()
         self._set_program(compiled, captured)
@@ -95,24 +95,24 @@ class Recognised:
 
     @classmethod
     def elementwise(cls, compiled: Compiled, scalars: Sequence[bool], work: float) -> Recognised:
-        """The same for a program of `any_size`: which inputs are scalars, the others are arrays of one shape.
+        """Make one for a program of symbolic size: inputs marked in `scalars` are scalars, others arrays of one shape.
 
-        work: of an element, see `cost.work_of`.
+        work: cost of one element, see `cost.work_of`.
         """
         made = cls(compiled, (), flat_plan(len(scalars)), trees.flatten(0)[1])
         made._free_shapes(scalars, max(work, 1.0))
         return made
 
     def entry(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
-        """The C function; it calls `fallback` with the same arguments where they are not as planned."""
+        """Return the C function. It calls `fallback` with unchanged arguments where they do not fit the plan."""
         return _new_function((self.record, fallback, self._keep))
 
     def trust_settings(self, version: int) -> None:
-        """Settings of this version are as they were when this was traced."""
+        """Recognise calls at this version of the settings, which has the values that tracing read."""
         self.record.version = version
 
     def watch(self, guards: Sequence[Named], values: Sequence[ValueGuard]) -> None:
-        """Recognise calls only while names and values are what they were when this was traced."""
+        """Recognise calls only while guarded names and values are as at tracing."""
         self._keep += [guards, values]
         found = [*map(self._name_guard, guards), *map(self._value_guard, values)]
         self.record.guards, self.record.guarded = len(found), self._table(Guard, found)
@@ -132,17 +132,8 @@ class Recognised:
         return Guard(id(guard.holder), None, 0, guard.value.ctypes.data, leaf, guard.value.nbytes)
 
     def trust_caller(self) -> None:
-        """Whoever calls has looked at settings and traces already."""
+        """Skip the check of settings and open traces, which the caller has made."""
         self.record.version = -1
-
-    def take_arrays_alone(self, first: int = 0) -> None:
-        """Recognise no Python numbers in the place of arrays, from the first such input on."""
-        for leaf in (Leaf * self.record.inputs).from_address(self.record.leaves)[first:]:
-            leaf.scalar, leaf.number = Scalar.NONE, None
-
-    def hand_on_faults(self) -> None:
-        """Call the fallback, with the same arguments, where the program has a fault."""
-        self.record.failed = None
 
     def _free_shapes(self, scalars: Sequence[bool], work: float) -> None:
         leaves = (Leaf * len(scalars)).from_address(self.record.leaves)
@@ -227,12 +218,12 @@ class Recognised:
         return self._table(ctypes.c_int64, storage.shape)
 
     def _object(self, thing: object) -> int:
-        """The address of an object that lives from now on as long as this one."""
+        """Return the address of an object, and keep the object alive as long as this one."""
         self._keep.append(thing)
         return id(thing)
 
     def _table(self, kind: Any, items: Sequence[Any]) -> int:
-        """The address of an array in C's layout."""
+        """Return the address of a new array in C's layout."""
         table = (kind * len(items))(*items)
         self._keep.append(table)
         return ctypes.addressof(table)

@@ -1,4 +1,4 @@
-"""Why a jitted function compiled: a short memory of it, told in words."""
+"""History of a jitted function's compilations, with a text that explains each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REMEMBERED = 16
 
 
 class Text(str):
-    """A string that shows as itself in a console."""
+    """String that a console shows without quotes."""
 
     __slots__ = ()
 
@@ -27,7 +27,7 @@ class Text(str):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One compilation, or one thing worth knowing."""
+    """One compilation. reasons: texts that explain it."""
 
     number: int
     source: Source | None
@@ -35,27 +35,27 @@ class Event:
 
 
 class History:
-    """The last events of one jitted function."""
+    """Last compilations of one jitted function, and notes on slow calls."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.compilations = 0
         self.notes: dict[str, None] = {}
-        self.copied: set[int] = set()  # leaves that a note speaks of
+        self.copied: set[int] = set()  # leaves with a note
         self._events: deque[Event] = deque(maxlen=_REMEMBERED)
 
     def compiled(self, source: Source | None, reasons: Sequence[str]) -> None:
-        """Remember a compilation."""
+        """Add a compilation."""
         self.compilations += 1
         self._events.append(Event(self.compilations, source, tuple(reasons)))
 
     def note(self, text: str) -> None:
-        """Remember something that makes calls slower, once."""
+        """Add a cause of slower calls, once."""
         if len(self.notes) < _REMEMBERED:
             self.notes[text] = None
 
     def text(self) -> Text:
-        """The whole story."""
+        """Return the history as text."""
         times = "once" if self.compilations == 1 else f"{self.compilations} times"
         lines = [f"{self.name} compiled {times}" if self.compilations else f"{self.name} has not been compiled"]
         if self.compilations > _REMEMBERED:
@@ -68,7 +68,10 @@ class History:
 
 
 def differences(old: Key, new: Key, names: Sequence[str], argument: Callable[[int | str], str]) -> list[str]:
-    """What is new in a key, in words. `names` are the new key's leaves, `argument` names an argument by its place."""
+    """Return texts that describe the changes from one key to another.
+
+    names: of the new key's leaves. argument: returns the name of an argument given by index or keyword.
+    """
     found = list(_static_changes(old.statics, new.statics, argument))
     if old.structure != new.structure:
         found += _structure_changes(old, new, argument)
@@ -83,7 +86,7 @@ def differences(old: Key, new: Key, names: Sequence[str], argument: Callable[[in
 
 
 def closest(keys: Sequence[Key], new: Key, names: Sequence[str], argument: Callable[[int | str], str]) -> list[str]:
-    """The differences from the key that is most like the new one, the last of several; nothing for no other key."""
+    """Return the differences from the key that is most like the new one, the last of several; [] without keys."""
     if not keys:
         return []
     found = [(old, differences(old, new, names, argument)) for old in reversed(keys)]
@@ -91,7 +94,7 @@ def closest(keys: Sequence[Key], new: Key, names: Sequence[str], argument: Calla
 
 
 def _distance(old: Key, new: Key) -> int:
-    """In how many ways the types of leaves differ."""
+    """Return the count of differences between the leaves' types."""
     if old.structure != new.structure:
         return 3 * len(new.types) + 3
     return sum(_ways(a, b) for a, b in zip(old.types, new.types, strict=True))
@@ -129,7 +132,7 @@ def _static_changes(
 
 
 def _structure_changes(old: Key, new: Key, argument: Callable[[int | str], str]) -> Iterator[str]:
-    """The arguments that were not given, are given no more, or have other trees."""
+    """Yield texts for arguments that are new, missing, or of another structure."""
     before, after = _trees(old), _trees(new)
     moved = _moved(before, after, argument)
     for place, tree in after.items():
@@ -148,7 +151,7 @@ def _structure_changes(old: Key, new: Key, argument: Callable[[int | str], str])
 def _moved(
     before: Mapping[int | str, Any], after: Mapping[int | str, Any], argument: Callable[[int | str], str]
 ) -> dict[int | str, int | str]:
-    """The new places of arguments that are given by name now and were by position, or the other way, with the old."""
+    """Return new index or keyword to old, for arguments that changed from position to keyword or back."""
     names = {argument(place).rpartition(" ")[2]: place for place in before if place not in after}
     found = {place: names.get(argument(place).rpartition(" ")[2]) for place in after if place not in before}
     return {place: former for place, former in found.items() if former is not None}
@@ -159,7 +162,7 @@ def _way(place: int | str) -> str:
 
 
 def _trees(key: Key) -> dict[int | str, Structure]:
-    """The structures of the traced arguments by their places."""
+    """Return the structures of the traced arguments by index or keyword."""
     positional, named = key.structure.children()
     statics = {static.place for static in key.statics}
     trees = positional.children()

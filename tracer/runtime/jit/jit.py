@@ -1,4 +1,4 @@
-"""`jit`: a Python function becomes compiled programs, one for each kind of arguments."""
+"""`jit`: compiles a Python function into programs, one for each signature."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ _switch = _Switch()
 
 
 class JitFunction:
-    """A jitted function. Call it as the function itself; the methods show what becomes of it.
+    """Jitted function. It is called as the function itself; its methods show how it compiles.
 
-    `__call__` is a slot of the instance: it holds the compiled entry of the last kind of arguments, a C function that
-    hands on to the next entry, and at last to `_slow`, what it does not recognise.
+    `__call__` is a slot of the instance. It holds the compiled entry of the newest specialisation, a C function. Calls
+    that it does not recognise go to the next entry, and at last to `_slow`.
     """
 
     __slots__ = (
@@ -83,7 +83,7 @@ class JitFunction:
     # calling
 
     def _first(self, /, *args: Any, **kwargs: Any) -> Any:
-        """The first call: only now is native code loaded."""
+        """Make the first call, which loads native code."""
         self.__call__ = entries.front(self._guarded) if entries.entries_enabled() else self._slow  # type: ignore[method-assign]
         try:
             return self.__call__(*args, **kwargs)
@@ -92,14 +92,14 @@ class JitFunction:
             raise
 
     def _guarded(self, /, *args: Any, **kwargs: Any) -> Any:
-        """As `_slow`, for an entry: exceptions are returned as `Raised`, so that our frames are not shown."""
+        """Return the result of `_slow`, or its exception as `Raised`, so that tracer's frames are not shown."""
         try:
             return self._slow(*args, **kwargs)
         except BaseException as error:
             return Raised(error)
 
     def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
-        """A call by way of Python: whatever no compiled entry recognises."""
+        """Make a call through Python, for arguments that no compiled entry recognises."""
         if _switch.off:
             return self._function(*args, **kwargs)
         version = gate.version
@@ -124,7 +124,7 @@ class JitFunction:
         return trees.unflatten(traced.structure, outputs)
 
     def _specialization(self, call: Call) -> Specialization:
-        """The compiled form for the call's key; traced now if there is none that holds."""
+        """Return the specialisation for the call's key, traced now if there is none with valid guards."""
         with self._lock:
             found = self._cache.get(call.key)
             if found is None:
@@ -143,7 +143,7 @@ class JitFunction:
         return found
 
     def _donated(self, call: Call) -> dict[int, Donated]:
-        """What takes the place of each leaf that the call gives away."""
+        """Return the stand-ins of the leaves that the call donates, by leaf."""
         given = self._signature.donated(call)
         names = self._signature.leaf_names(call.args, call.kwargs, call.key.statics) if given else []
         return {n: Donated(call.key.types[n], self._name, names[n], self._warned) for n in given}
@@ -155,7 +155,7 @@ class JitFunction:
         return closest(others, call.key, names, self._signature.argument) or ["the first call"]
 
     def _chain_up(self, compiled: Specialization, plan: Callable[[], Plan | None], version: int) -> None:
-        """Try this compiled form first from the next call on. `version` is that of the settings it was found by."""
+        """Try this specialisation first at later calls. version: of the settings that the call was made with."""
         if not compiled.recognise(plan, version):
             return
         with self._lock:
@@ -183,24 +183,24 @@ class JitFunction:
     # showing
 
     def lower(self, *args: Any, **kwargs: Any) -> lowered.Lowered:
-        """Every stage of the program for these arguments, which may be `ShapeDtypeStruct`."""
+        """Return every stage of the program for these arguments, which may be `ShapeDtypeStruct`."""
         call = self._signature.sort(args, kwargs)
         return lowered.Lowered(trace_call(self._function, call, self._name), call, self._signature)
 
     def trace(self, *args: Any, **kwargs: Any) -> lowered.Lowered:
-        """The same as `lower`, by the name that `.jaxpr` is asked of."""
+        """Return `lower(...)`, under JAX's name for the object with `.jaxpr`."""
         return self.lower(*args, **kwargs)
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
-        """The result with a `ShapeDtypeStruct` for every array; nothing is computed."""
+        """Return the result with a `ShapeDtypeStruct` for every array, without computing it."""
         return shapes(trace_call(self._function, self._signature.sort(args, kwargs), self._name))
 
     def explain(self) -> Text:
-        """Why the last calls compiled, naming the arguments and what changed about them."""
+        """Return a text that explains the last compilations by the arguments that changed."""
         return self._history.text()
 
     def clear_cache(self) -> None:
-        """Forget every compiled form."""
+        """Forget all specialisations."""
         with self._lock:
             self._forget()
 
@@ -216,24 +216,24 @@ def jit(
     keep_unused: bool = False,
     device: Any = None,
 ) -> Any:
-    """Compile a function of arrays: traced once for each kind of arguments, then run as one machine program.
+    """Compile a function of arrays: it is traced once for each signature, then runs as one machine program.
 
-    fun: takes and returns arrays of any shapes and dtypes and numbers, or trees of them. Without it,
-    `jit(static_argnums=0)` is a decorator. static_argnums, static_argnames: arguments that are Python values, hashable;
-    each value is compiled anew. donate_argnums, donate_argnames: arrays that the caller gives up, and can no longer be
-    used. Results of the same type are computed in their memory where the order of reads and writes allows it, and
-    nobody else sees it; where somebody does, or no result has their type, a warning says so once. inline: inside
-    another traced function, its equations rather than a call. keep_unused, device: accepted as JAX's.
+    fun: takes and returns arrays of any shapes and dtypes and scalars, or trees of them. Without it,
+    `jit(static_argnums=0)` is a decorator. static_argnums, static_argnames: arguments that are hashable Python values;
+    each value compiles anew. donate_argnums, donate_argnames: arrays that cannot be used after the call. Results of
+    equal type are computed in their memory, if the order of reads and writes allows it and no other object shares the
+    memory. A warning says once that memory was shared, or that no result has the type. inline: inside another traced
+    function, record equations rather than a call. keep_unused, device: accepted as in JAX.
 
-    Arrays that `fun` captures, NumPy's too, are read whenever it is called; where tracing looks at their values, as
-    masks and `float` do, other values compile anew. So do other objects under names that it reads, and other code or
-    defaults of functions that it runs by name; attributes of objects and items of containers are constants. Raises
-    ArgumentError for arguments that are no arrays, and static ones that cannot be hashed.
+    Every call reads the arrays that `fun` captures, NumPy's too. If tracing reads their values, as masks and `float`
+    do, other values compile anew. So do other objects under names that `fun` reads, and other code or defaults of
+    functions that it runs by name. Attributes of objects and items of containers are trace-time constants. Raises
+    ArgumentError for arguments that are not arrays, and for static arguments that cannot be hashed.
 
     >>> tracer.jit(lambda x: x + 1.0)(2.0)
     Array(3., f64*)
     """
-    del keep_unused  # unused arguments are not handed over in any case
+    del keep_unused  # unused arguments are never passed on
     static, donated = (static_argnums, static_argnames), (donate_argnums, donate_argnames)
     check_device(device, "jit")
 
@@ -279,7 +279,7 @@ def disable_jit(disable: bool = True) -> Iterator[None]:
 
 
 def block_until_ready(x: Any) -> Any:
-    """The argument, when it has been computed: on a CPU it always has.
+    """Return the argument once it is computed, which it always is on a CPU.
 
     x: a tree of arrays of any shapes.
 
@@ -290,7 +290,7 @@ def block_until_ready(x: Any) -> Any:
 
 
 def effects_barrier() -> None:
-    """Wait for the effects of what was called: they are over when a call returns.
+    """Wait for the effects of earlier calls, which are over when a call returns.
 
     >>> tracer.jit(lambda: tracer.debug.print("now"))()
     now

@@ -1,9 +1,9 @@
-"""The arguments of a call of a jitted function: which are static or donated, their leaves, and the key they make."""
+"""Signature of a call of a jitted function: static and donated arguments, leaves, and the key of its program."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -28,7 +28,7 @@ Names = str | Sequence[str] | None
 
 
 class Static(NamedTuple):
-    """A static argument: where it stands, and its value with its type, since 1 == True == 1.0."""
+    """Static argument. place: index or keyword. kind: type of the value, since 1 == True == 1.0."""
 
     place: int | str
     kind: type
@@ -36,7 +36,7 @@ class Static(NamedTuple):
 
 
 class Key(NamedTuple):
-    """What a compiled program depends on."""
+    """Key of a compiled program: all that it depends on."""
 
     structure: trees.Structure
     types: tuple[Type, ...]
@@ -46,7 +46,7 @@ class Key(NamedTuple):
 
 
 class Call(NamedTuple):
-    """One call's arguments, sorted out. `args` and `kwargs` are those that are traced."""
+    """Arguments of one call. args, kwargs: the traced arguments alone."""
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
@@ -56,7 +56,7 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What `jit`, or another transform that traces, was told about a function's arguments."""
+    """Options of `jit`, or of another transform that traces, on a function's arguments."""
 
     what: str  # the transform
     name: str
@@ -68,7 +68,7 @@ class Signature:
     parameters: tuple[str, ...]  # names of the positional ones
 
     def sort(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-        """Separate the static arguments, and make the key of the others. Raises ArgumentError for what is no array."""
+        """Separate the static arguments, and make the key. Raises ArgumentError for a leaf that is not an array."""
         statics: tuple[Static, ...] = ()
         if self.static_numbers or self.static_names:
             args, kwargs, statics = self._separate(args, kwargs)
@@ -108,26 +108,26 @@ class Signature:
             ) from None
 
     def argument(self, place: int | str) -> str:
-        """`argument 1 'n'`: how errors speak of an argument."""
+        """Return an argument's name in errors, `argument 1 'n'`, by its index or keyword."""
         if isinstance(place, int) and place < len(self.parameters):
             return f"argument {place} {self.parameters[place]!r}"
         return f"argument {place!r}"
 
     def _refuse(self, args: Any, kwargs: Any, statics: tuple[Static, ...], position: int) -> Type:
-        """Raise for a leaf that is no array, naming it; the type of one that can be converted."""
+        """Return the type of a leaf that can be converted. Raises ArgumentError, with its name, for any other."""
         leaf = trees.flatten((args, kwargs))[0][position]
         name = self.leaf_names(args, kwargs, statics)[position]
         return as_array(leaf, f"{self.what} of {self.name}: {name}").type
 
     def leaf_names(self, args: Sequence[Any], kwargs: Mapping[str, Any], statics: tuple[Static, ...]) -> list[str]:
-        """`argument 0 'x'`, `argument 1, w['hidden']`: a name for every leaf."""
+        """Return a name for every leaf, as `argument 0 'x'` or `argument 1, w['hidden']`."""
         left = [i for i in range(len(args) + len(statics)) if i not in {s.place for s in statics}][: len(args)]
         whole = {f"argument {place}": self.argument(place) for place in left}
         names = argument_names(args, kwargs, of=self.parameters, positions=left)
         return [whole.get(name, name) for name in names]
 
     def donated(self, call: Call) -> list[int]:
-        """Which of its leaves the call gives away."""
+        """Return the indices of the leaves that the call donates."""
         if not (self.donated_numbers or self.donated_names):
             return []
         skipped = {s.place for s in call.key.statics}
@@ -144,9 +144,9 @@ def signature(
     function: Callable[..., Any], name: str, static: tuple[Positions, Names], donated: tuple[Positions, Names],
     what: str = "jit",
 ) -> Signature:  # fmt: skip
-    """The record of `jit`'s options. Numbers and names of the same parameters are inferred from each other.
+    """Return the record of `jit`'s options. Indices and names of parameters are inferred from each other.
 
-    what: the transform that errors speak of.
+    what: names the transform in errors.
     """
     parameters, count = positional_parameters(function)
     where = f"{what} of {name}"
@@ -192,34 +192,8 @@ def _check_names(names: set[str], function: Callable[..., Any], what: str, where
         )
 
 
-def call_of_arrays(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
-    """The arguments by kind; None where one of them is no array."""
-    leaves, structure = trees.flatten((args, kwargs))
-    types = []
-    for leaf in leaves:
-        type = leaf_type(leaf)
-        if type is None:
-            return None
-        types.append(type)
-    orders: list[Any] = []
-    _add_orders((*args, *kwargs.values()), orders)
-    kinds = tuple([leaf.__class__ is np.ndarray for leaf in leaves])
-    return Call(args, kwargs, leaves, Key(structure, tuple(types), (), config.key(), (kinds, *orders)))
-
-
-def _add_orders(items: Iterable[Any], orders: list[Any]) -> None:
-    """Add the keys of dicts as they come, which functions see and results have: structures sort them, and 1 == True."""
-    for item in items:
-        kind = type(item)
-        if kind is dict:
-            orders += (item.__len__(), *[key if type(key) is str else (type(key), repr(key)) for key in item])
-            _add_orders(item.values(), orders)
-        elif isinstance(item, tuple | list):
-            _add_orders(item, orders)
-
-
 def leaf_type(leaf: Any) -> Type | None:
-    """The type of an argument as it would be traced; None for what is no array (or one of an odd dtype)."""
+    """Return the type with which a leaf is traced; None if it is no array, or has an unsupported dtype."""
     kind = type(leaf)
     if kind is Array:
         return leaf.type  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""One compiled form of a jitted function: for one kind of arguments."""
+"""Specialisation of a jitted function: its program for one signature, compiled when it first runs."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ else:
 
 
 def is_traced(leaves: Sequence[Any], traced: Traced) -> bool:
-    """Whether a call belongs into a program that is being traced, rather than being run."""
+    """Whether a call must be recorded in a program being traced, rather than run."""
     if state.staging is not None:
         return True
     return not traced.is_closed or any(type(leaf) is Array and leaf._trace is not None for leaf in leaves)
 
 
 class Specialization:
-    """Traced, and compiled when it first runs. `lock` is held while either is done, so that it is done once."""
+    """Traced program with its machine code. `lock` is held during tracing and compiling, so that each is done once."""
 
     __slots__ = ("_compiled", "_flat", "_plannable", "_recognised", "_traced", "donated", "lock")
 
     def __init__(self, traced: Traced | None = None, donated: Mapping[int, Donated] = NOTHING_DONATED) -> None:
-        """donated: what takes the place of each leaf that a call gives away."""
+        """donated: stand-ins of the leaves that a call donates, by leaf."""
         self.lock = ForkSafeLock()
         self.donated = donated
         self._traced = traced
@@ -57,11 +57,11 @@ class Specialization:
         return self._traced
 
     def set(self, traced: Traced) -> None:
-        """A new trace; what was compiled of the former one goes away."""
+        """Replace the trace, and drop the machine code of the previous one."""
         self._traced, self._compiled, self._flat, self._recognised = traced, None, None, None
 
     def compiled(self) -> compiling.Compiled:
-        """The program as machine code."""
+        """Return the program as machine code, compiled at the first call."""
         with self.lock:
             if self._compiled is None:
                 traced = self.traced
@@ -70,13 +70,13 @@ class Specialization:
             return self._compiled
 
     def warn_of_useless(self) -> None:
-        """Warn of donated arrays that no result can be left in."""
+        """Warn of donated arrays whose memory no result can use."""
         scheduled, captured = self.compiled().scheduled, len(self.traced.captured)
         types = [type for n, type in enumerate(scheduled.output_types) if n not in scheduled.donors]
         warn_of_useless(self.donated, [donor - captured for donor in scheduled.donors.values()], types)
 
     def bind(self, operands: Sequence[Array], *, inline: bool) -> list[Any]:
-        """The outputs within whatever is being traced."""
+        """Return the outputs as arrays of the current trace. inline: records equations instead of one call."""
         traced = self.traced
         if state.outside is not None:
             state.outside.inherit(Seen(guard.holder, guard.value) for guard in traced.values)
@@ -84,7 +84,7 @@ class Specialization:
         return evaluate(program, everything) if inline else bind_call(program, *everything, inline=True)
 
     def execute(self, operands: Sequence[Array]) -> list[Array]:
-        """The outputs for concrete operands."""
+        """Return the outputs for concrete operands, owned by the innermost trace."""
         with self.lock:
             if self._flat is None:
                 self._flat = self._make_flat()
@@ -96,7 +96,7 @@ class Specialization:
         return outputs
 
     def _make_flat(self) -> Callable[..., Sequence[Array]]:
-        """The program on leaves; through ctypes where the entry does not know Python's or NumPy's ABI."""
+        """Return the program as a function of leaves, through ctypes where the platform has no entries."""
         compiled, captured = self.compiled(), self.traced.captured
 
         def by_ctypes(*operands: Array) -> list[Array]:
@@ -110,7 +110,7 @@ class Specialization:
         return recognised.entry(by_ctypes)
 
     def recognise(self, make_plan: Callable[[], Plan | None], version: int) -> bool:
-        """Make ready to recognise calls like the present one in compiled code; whether that is possible."""
+        """Prepare the entry for calls with the plan's structure; return whether the platform and arguments allow it."""
         if not self._plannable or not entries.entries_enabled():
             return False
         with self.lock:
@@ -126,6 +126,6 @@ class Specialization:
         return True
 
     def entry(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
-        """A C function that runs calls like the recognised one, and hands others on."""
+        """Return a C function that runs recognised calls, and hands others to `fallback`."""
         assert self._recognised is not None
         return self._recognised.entry(fallback)

@@ -1,4 +1,4 @@
-"""From a Python function and a call's arguments to a program."""
+"""Tracing of a Python function on a call's arguments into a program."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from tracer.transforms.functions import as_outputs, check_callable, name_of
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Traced:
-    """A function traced for some types: program of (captured..., leaves...), and how its outputs make the result.
+    """Function traced for some types: its program of (captured..., leaves...), and the structure of its result.
 
-    captured: the arrays from outside that it reads, ours through their handles, whenever it runs. guards, values: what
-    it read by name, and the values that tracing looked at, which must still be there.
+    captured: the arrays from outside that every run reads, an `Array` through its handle. guards, values: names and
+    values that tracing read, which must be unchanged.
     """
 
     program: Program
@@ -39,23 +39,23 @@ class Traced:
     values: tuple[ValueGuard, ...] = ()
 
     def inputs_of(self, leaves: Iterable[int]) -> list[int]:
-        """The program's inputs that leaves of the arguments are, by number."""
+        """Return the indices of the program's inputs for indices of leaves."""
         return [len(self.captured) + number for number in leaves]
 
     @property
     def is_closed(self) -> bool:
-        """Whether it may be kept: it reads no array of a trace that is still open."""
+        """Whether it may be cached: it reads no traced array."""
         return not any(map(_is_open, self.captured))
 
     @property
     def is_valid(self) -> bool:
-        """Whether the captured arrays still have the types that they were traced with, and names their meanings."""
+        """Whether captured arrays have the types that they were traced with, and all guards hold."""
         types = zip(self.captured, self.captured_types, strict=True)
         arrays = self.is_closed and all(type_of(array) == type for array, type in types)
         return arrays and all(g.holds() for g in self.guards) and all(v.holds() for v in self.values)
 
     def changes(self) -> list[str]:
-        """What is not as it was when it was traced, in words."""
+        """Return texts that describe the changes since tracing."""
         found = [(type, type_of(a), _is_open(a)) for a, type in zip(self.captured, self.captured_types, strict=True)]
         arrays = [
             f"a captured array: {before} -> {now}{', traced' * is_open}"
@@ -67,12 +67,12 @@ class Traced:
 
 
 def _is_open(array: Captured) -> bool:
-    """Whether it belongs to a trace."""
+    """Whether an array belongs to a trace."""
     return isinstance(array, Array) and array._trace is not None
 
 
 def trace_call(function: Callable[..., Any], call: Call, name: str, what: str = "jit") -> Traced:
-    """Run the function on traced arguments of the call's types. what: the transform that errors speak of."""
+    """Run the function on traced arguments of the call's types. what: names the transform in errors."""
     structures: list[trees.Structure] = []
     key = call.key
 
@@ -88,14 +88,14 @@ def trace_call(function: Callable[..., Any], call: Call, name: str, what: str = 
         program, constants = stage(flat, key.types, name=name, protected=True)
     captured = tuple(outside.captured(constants))
     types = tuple(array.type for array in constants)
-    kept = tuple(guard for guard in guards if guard.holds())  # others are what the function itself changes, as counters
+    kept = tuple(guard for guard in guards if guard.holds())  # drops names that the function itself rebinds: counters
     return Traced(program, captured, types, structures[-1], kept, tuple(map(ValueGuard, outside.seen())))
 
 
 def with_statics(
     args: tuple[Any, ...], kwargs: dict[str, Any], statics: tuple[Static, ...]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments as the function takes them, static ones back in their places."""
+    """Return the arguments as the function takes them, with the static ones."""
     positional, keywords = list(args), dict(kwargs)
     for static in statics:  # positions ascend
         if isinstance(static.place, int):
@@ -109,10 +109,10 @@ def make_program(
     fun: Callable[..., Any], static_argnums: int | Sequence[int] = (),
     axis_env: Sequence[tuple[object, int]] | None = None, return_shape: bool = False,
 ) -> Callable[..., Any]:  # fmt: skip
-    """A function of the same arguments that returns the program of `fun`. What `fun` captures comes first.
+    """Return a function of fun's arguments that returns the program of `fun`. Captured arrays are its first inputs.
 
-    Arguments may be `ShapeDtypeStruct`. static_argnums: which arguments are Python values. axis_env: names and sizes of
-    batch axes that `fun` may speak of. return_shape: returns (program, what `eval_shape` gives).
+    Arguments may be `ShapeDtypeStruct`. static_argnums: the arguments that are Python values. axis_env: names and sizes
+    of batch axes that `fun` may use. return_shape: return (program, result of `eval_shape`).
 
     >>> print(tracer.make_program(lambda x: x * 2.0)(tracer.ShapeDtypeStruct((3,), "float32")))  # doctest: +ELLIPSIS
     lambda(%a: f32[3]) -> f32[3] {
@@ -134,9 +134,9 @@ def make_program(
 
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The result of `fun(*args, **kwargs)` with a `ShapeDtypeStruct` for every array; nothing is computed.
+    """Return the result of `fun(*args, **kwargs)` with a `ShapeDtypeStruct` for every array, without computing it.
 
-    fun: takes and returns trees of arrays; args, kwargs: arrays, or what has `shape` and `dtype`.
+    fun: takes and returns trees of arrays. args, kwargs: arrays, or objects with `shape` and `dtype`.
 
     >>> tracer.eval_shape(lambda x: x @ x.T, tracer.ShapeDtypeStruct((3, 4), "float64"))
     ShapeDtypeStruct(f64[3,3])
@@ -148,5 +148,5 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def shapes(traced: Traced) -> Any:
-    """What a traced function returns, with a `ShapeDtypeStruct` for every array."""
+    """Return the result of a traced function with a `ShapeDtypeStruct` for every array."""
     return trees.unflatten(traced.structure, [abstract(type) for type in traced.program.output_types])

@@ -69,8 +69,6 @@ class StepKind(IntEnum):
     LIST = 4
     DICT = 5  # of `size` items: for each a KEY and the value's steps
     KEY = 6
-    SLICE = 7  # start, stop and step, with steps of their own
-    FLOAT = 8  # a float of the same bits: 0.0 is not -0.0
 
 
 class Step(ctypes.Structure):
@@ -128,6 +126,6 @@ class Record(ctypes.Structure):
         ("zero", Pointer),
         ("finish", Pointer),  # makes the result from the tuple of outputs; or null
         ("raised", Pointer),  # the class Raised: a fallback returns one for an exception
-        ("failed", Pointer),  # makes an exception from a Context's address; null: a fault goes to the fallback
+        ("failed", Pointer),  # makes an exception from a Context's address
         ("callback", Pointer),  # called as (slot, address of inputs, address of outputs); or null
     )

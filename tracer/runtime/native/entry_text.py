@@ -45,13 +45,10 @@ def names() -> dict[str, int]:
         "CData.pointer": capi.CDATA_POINTER, "Dict.used": capi.DICT_USED,
         "List.items": capi.LIST_ITEMS, "List.size": capi.LIST_SIZE,
         "Ndarray.data": capi.NDARRAY_DATA, "Ndarray.descr": capi.NDARRAY_DESCR, "Ndarray.flags": capi.NDARRAY_FLAGS,
-        "Ndarray.ndim": capi.NDARRAY_NDIM, "Ndarray.shape": capi.NDARRAY_SHAPE, "Ndarray.base": capi.NDARRAY_BASE,
-        "Ndarray.strides": capi.NDARRAY_STRIDES,
-        "Descr.kind": capi.DESCR_KIND, "Descr.order": capi.DESCR_ORDER, "Descr.size": capi.DESCR_SIZE,
+        "Ndarray.ndim": capi.NDARRAY_NDIM, "Ndarray.shape": capi.NDARRAY_SHAPE,
         "Object.references": 0, "Object.type": capi.OB_TYPE,
         "Tuple.item0": capi.TUPLE_ITEMS, "Tuple.item1": capi.TUPLE_ITEMS + 8, "Tuple.size": capi.TUPLE_SIZE,
-        "Slice.items": capi.SLICE_ITEMS, "Float.value": capi.FLOAT_VALUE, "Number.value": capi.NUMBER_VALUE,
-        "Flags.aligned": capi.ALIGNED, "Flags.laid_out": capi.LAID_OUT, "Flags.own": capi.OWN,
+        "Number.value": capi.NUMBER_VALUE, "Flags.laid_out": capi.LAID_OUT,
     }  # fmt: skip
     found |= {f"Array.{name}": offset for name, offset in capi.slot_offsets().items()}
     found["Raised.error"] = capi.member_offset(Raised, "error")

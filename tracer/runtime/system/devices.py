@@ -1,4 +1,4 @@
-"""Devices: where arrays live. This version computes on the CPU."""
+"""Devices that hold arrays: this version computes on the CPU."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tracer.trace.source import here
 
 @dataclass(frozen=True, slots=True)
 class CpuDevice:
-    """The processor, with all its cores.
+    """Processor with all its cores.
 
     >>> isinstance(tracer.devices()[0], tracer.Device)
     True
@@ -39,9 +39,9 @@ CPU = CpuDevice()
 
 
 def devices(backend: str | None = None) -> list[CpuDevice]:
-    """The devices there are, of all platforms or of one. Raises DeviceError for a platform that is not there.
+    """Return the devices of one platform, or of all.
 
-    backend: the platform, "cpu", or None for all.
+    backend: the platform, "cpu", or None for all. Raises DeviceError for a missing platform.
 
     >>> tracer.devices()
     [CpuDevice(0)]
@@ -52,10 +52,10 @@ def devices(backend: str | None = None) -> list[CpuDevice]:
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None
 ) -> list[CpuDevice]:
-    """The devices of this process, which are all.
+    """Return the devices of this process, which are all.
 
-    process_index: 0, or None; backend: as of `devices`; host_id: an older name of process_index. Raises DeviceError for
-    another process, or for a platform that is not there.
+    process_index: 0 or None. backend: see `devices`. host_id: older name of process_index. Raises DeviceError for
+    another process, and for a missing platform.
 
     >>> tracer.local_devices()
     [CpuDevice(0)]
@@ -67,7 +67,7 @@ def local_devices(
 
 
 def device_count(backend: str | None = None) -> int:
-    """How many devices there are. backend: as of `devices`.
+    """Return the count of devices. backend: see `devices`.
 
     >>> tracer.device_count()
     1
@@ -76,7 +76,7 @@ def device_count(backend: str | None = None) -> int:
 
 
 def local_device_count(backend: str | None = None) -> int:
-    """How many devices this process has: all. backend: as of `devices`.
+    """Return the count of this process's devices, which are all. backend: see `devices`.
 
     >>> tracer.local_device_count()
     1
@@ -85,7 +85,7 @@ def local_device_count(backend: str | None = None) -> int:
 
 
 def default_backend() -> str:
-    """The platform on which arrays are made: "cpu".
+    """Return the platform on which arrays are made: "cpu".
 
     >>> tracer.default_backend()
     'cpu'
@@ -94,7 +94,7 @@ def default_backend() -> str:
 
 
 def process_count(backend: str | None = None) -> int:
-    """How many processes compute together: this one. backend: as of `devices`.
+    """Return the count of processes that compute together, 1. backend: see `devices`.
 
     >>> tracer.process_count()
     1
@@ -103,7 +103,7 @@ def process_count(backend: str | None = None) -> int:
 
 
 def process_index(backend: str | None = None) -> int:
-    """The number of this process among those that compute together: 0. backend: as of `devices`.
+    """Return the index of this process among the processes that compute together, 0. backend: see `devices`.
 
     >>> tracer.process_index()
     0
@@ -118,10 +118,10 @@ def _devices(name: str, backend: str | None) -> list[CpuDevice]:
 
 
 def device_put(x: Any, device: Any = None) -> Any:
-    """A tree with its leaves as arrays on the device; arrays that are there already stay as they are.
+    """Return a tree with its leaves as arrays on the device; arrays on it already are returned themselves.
 
-    x: a tree of arrays, NumPy arrays and numbers; device: one of `devices()`, its name, or None for the default.
-    Returns arrays of their shapes and dtypes. Raises DeviceError for one that is not there.
+    x: a tree of arrays, NumPy arrays and scalars. device: one of `devices()`, its name, or None for the default.
+    Shapes and dtypes are kept. Raises DeviceError for a missing device.
 
     >>> tracer.device_put({"a": np.ones(2), "b": 1}, tracer.devices()[0])
     {'a': Array([1., 1.], f64), 'b': Array(1, i64*)}
@@ -134,7 +134,7 @@ def device_put(x: Any, device: Any = None) -> Any:
 def default_device(device: Any) -> Iterator[None]:
     """Make arrays on this device until the block ends, on this thread.
 
-    device: one of `devices()`, or its name. Raises DeviceError for one that is not there.
+    device: one of `devices()`, or its name. Raises DeviceError for a missing device.
 
     >>> with tracer.default_device("cpu"):
     ...     tnp.zeros(2).device
@@ -147,7 +147,7 @@ def default_device(device: Any) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class SingleDeviceSharding:
-    """Where the parts of an array lie that one device has: all on it. `x.sharding` is one, `device_put` takes one.
+    """Placement of a whole array on one device. `x.sharding` is one, `device_put` takes one.
 
     device: one of `tracer.devices()`.
 
@@ -160,21 +160,21 @@ class SingleDeviceSharding:
 
     @property
     def device_set(self) -> set[CpuDevice]:
-        """The devices: one."""
+        """Set of the one device."""
         return {self.device}
 
     @property
     def addressable_devices(self) -> set[CpuDevice]:
-        """The devices of this process: all."""
+        """Devices of this process: all."""
         return {self.device}
 
     def shard_shape(self, global_shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of what the device has of an array of a shape: all of it."""
+        """Return the shape of the device's part of an array: the array's own shape."""
         return tuple(global_shape)
 
 
 def sharding_of(x: Array) -> SingleDeviceSharding:
-    """How an array is spread over devices: it is not.
+    """Return the placement of an array on devices: all of it on one.
 
     >>> tnp.zeros(3).sharding
     SingleDeviceSharding(device=CpuDevice(0))
@@ -184,7 +184,7 @@ def sharding_of(x: Array) -> SingleDeviceSharding:
 
 
 def device_of(x: Array) -> CpuDevice:
-    """Where an array lives.
+    """Return the device of an array.
 
     >>> tnp.zeros(3).device
     CpuDevice(0)
@@ -194,7 +194,7 @@ def device_of(x: Array) -> CpuDevice:
 
 
 def check_device(device: Any, what: str) -> None:
-    """Raise DeviceError for what is no device, or one that is not there."""
+    """Raise DeviceError for an object that is no device, and for a missing device. what: names the caller."""
     if device is None or isinstance(device, CpuDevice | SingleDeviceSharding) or device in ("cpu", "cpu:0"):
         return
     if str(device).startswith(("cuda", "gpu")):

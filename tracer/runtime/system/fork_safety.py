@@ -1,9 +1,9 @@
-"""Forks wait for NumPy's libraries: no child is forked while another thread of ours multiplies or factorises.
+"""Fork safety of NumPy's libraries: no child is forked while another thread multiplies or factorises in tracer.
 
-OpenBLAS has threads and locks of its own. A fork in the midst of a call leaves the child, and at times the parent,
-waiting for ever, in plain NumPy as well. What we call with large matrices is counted, so a fork waits until nobody is
-within, for some seconds at most; who comes meanwhile waits for the fork. Calls of the user's own, and those within
-compiled programs, which run on one thread of another copy of OpenBLAS, are not counted.
+OpenBLAS has threads and locks of its own. A fork during a call can leave the child, and sometimes the parent, in a
+deadlock, in plain NumPy as well. Tracer counts its calls with large matrices: a fork waits for their end, for some
+seconds at most, and calls that start meanwhile wait for the fork. Users' own NumPy calls are not counted. Nor are
+calls in compiled programs, which run on one thread of another copy of OpenBLAS.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from typing import Final, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-MOST_WAIT: Final = 5.0  # seconds: a product that takes longer is rarer than a thread that never ends
-LARGE: Final = 1 << 10  # elements of a matrix: with fewer, OpenBLAS uses no threads
-_STEP: Final = 2e-4  # seconds between looks
+MOST_WAIT: Final = 5.0  # seconds; few products take longer, and a thread may never end
+LARGE: Final = 1 << 10  # elements of a matrix; with fewer, OpenBLAS uses no threads
+_STEP: Final = 2e-4  # seconds between polls
 
-# threads, in lists: to append, to remove and to copy is one step, whichever thread takes it
+# identifiers of threads, in lists, because append, remove and copy are atomic
 _within: list[int] = []
 _forking: list[int] = []
 
 
 def apart_from_forks(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, during which other threads do not fork."""
+    """Return the function wrapped so that other threads do not fork while it runs."""
 
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -37,14 +37,14 @@ def apart_from_forks(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         finally:
-            if me in _within:  # not in a child that was forked on the way
+            if me in _within:  # false in a child that was forked meanwhile
                 _within.remove(me)
 
     return run
 
 
 def _enter(me: int) -> None:
-    """Count the thread in, unless another is forking: that has seen us, or sees us leave."""
+    """Register the thread, after waiting for a fork by another thread for `MOST_WAIT` at most."""
     is_within, end = me in _within, 0.0
     _within.append(me)
     while _forking and not is_within and me not in _forking:
@@ -69,7 +69,7 @@ def _in_parent() -> None:
 
 
 def _in_child() -> None:
-    """Nobody else is here."""
+    """Forget all threads, since a child has one."""
     _forking.clear()
     _within.clear()
 

@@ -1,10 +1,9 @@
-"""Python's cyclic garbage collector, paused while a function is traced and its program compiled.
+"""Pause of Python's cyclic garbage collector while a function is traced and its program compiled.
 
-Both make some hundred thousand objects that all live until they end, so that every collection looks at them, and at
-everything else in the process, for nothing: a sixth of the time of compilation for a program of 5,000 equations, and a
-third of that of tracing and differentiating one of 9,000. What is made is freed by counting references; cycles
-wait. At the end what is new joins what is old, which `freeze` and `unfreeze` do without looking at it: the first
-collection afterwards would go through all of it.
+Both make some hundred thousand objects that live until the end, so every collection visits them, and all other objects
+of the process, in vain. That took a sixth of the compile time of a program of 5,000 equations, and a third of the time
+to trace and differentiate one of 9,000. Reference counting still frees objects; cycles wait. At the end `freeze` and
+`unfreeze` move new objects to the oldest generation without a visit, which the first collection would make.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from typing import Final
 from tracer.runtime.system.locks import ForkSafeLock
 
 _PYTHONS_OWN: Final = 1000
-"""More objects than a Python has frozen itself as it starts: 3.12 has 375, of 4,000 that are there then."""
+"""Bound on the objects that Python itself freezes at its start: 3.12 freezes 375 of 4,000."""
 
 
 class _Pauses:
-    """How many threads want the collector paused, and whether it was on when the first of them came."""
+    """Count of the threads that pause the collector, and whether it was enabled before the first of them."""
 
     def __init__(self) -> None:
         self.lock = ForkSafeLock()
@@ -34,7 +33,7 @@ _pauses = _Pauses()
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """No cyclic collection within, in any thread; a collector that was off stays off.
+    """Disable cyclic collection in all threads until the block ends; a disabled collector stays disabled.
 
     >>> import gc
     >>> with collector_paused():
@@ -54,7 +53,7 @@ def collector_paused() -> Iterator[None]:
         with _pauses.lock:
             _pauses.count -= 1
             if _pauses.count == 0 and _pauses.was_on:
-                if gc.get_freeze_count() < _PYTHONS_OWN:  # nothing of the user's is there to be let go
+                if gc.get_freeze_count() < _PYTHONS_OWN:  # else `unfreeze` would thaw objects that the user froze
                     gc.freeze()
                     gc.unfreeze()
                 gc.enable()

@@ -1,4 +1,4 @@
-"""NumPy's functions without its warnings, for less than `np.errstate` costs, which is as much as a small sum."""
+"""Calls of NumPy's functions without its warnings. Cheaper than `np.errstate`, which costs as much as a small sum."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 
 class _Quiet(threading.local):
-    """A context of this thread in which NumPy does not warn: its settings are variables of the context."""
+    """Context of this thread in which NumPy does not warn, since its settings are context variables."""
 
     def __init__(self) -> None:
         self.context = contextvars.copy_context()
@@ -23,5 +23,5 @@ quiet = _Quiet()
 
 
 def quietly(function: Callable[..., Any], *values: Any) -> Any:
-    """The function's result on the values. It must not call back here: a context is entered once at a time."""
+    """Return the function's result on the values. The function must not call `quietly`: contexts do not nest."""
     return quiet.context.run(function, *values)

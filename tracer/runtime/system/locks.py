@@ -1,4 +1,4 @@
-"""A lock that a forked child finds free: other threads' locks are never released there."""
+"""Lock that is free in a forked child, where locks of other threads would never be released."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class ForkSafeLock:
-    """A re-entrant lock, as a context manager."""
+    """Re-entrant lock, as a context manager."""
 
     __slots__ = ("__weakref__", "_lock")
 
@@ -24,7 +24,7 @@ class ForkSafeLock:
         self._lock.release()
 
     def forked(self) -> None:
-        """Forget a thread that is not in this process."""
+        """Replace the lock if a thread holds it that is not in this process."""
         if not self._lock._is_owned():
             self._lock = threading.RLock()
 

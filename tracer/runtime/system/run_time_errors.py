@@ -1,4 +1,4 @@
-"""What a call that did not succeed raises."""
+"""Errors of failed calls of compiled programs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tracer.schedule.pipeline import Scheduled
 
 
 def error_of(scheduled: Scheduled, status: Status, context: Context) -> BaseException | None:
-    """The exception for a call's status; None for success, and where Python has an exception pending already."""
+    """Return the exception for a call's status; None for success, and where Python has a pending exception."""
     match status:
         case Status.DONE | Status.RAISED:
             return None

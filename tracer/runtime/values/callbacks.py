@@ -19,13 +19,13 @@ def pure_callback(
     callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, sharding: object = None,
     vmap_method: str | None = None, **kwargs: Any,
 ) -> Any:  # fmt: skip
-    """Call a Python function of NumPy arrays from traced code. It must have no effects: it may run often, or never.
+    """Call a Python function of NumPy arrays from traced code. It may run any number of times: it must have no effects.
 
-    callback: takes NumPy arrays in the structure of args and kwargs. result_shape_dtypes: a tree of what has `shape`
-    and `dtype`, as the function returns it. vmap_method: "sequential" (one call a lane, the default), "expand_dims" or
-    "broadcast_all" (one call, the function takes batches). sharding: accepted as JAX's. It has no derivative; see
-    custom_jvp. Raises ShapeError, DTypeError or ArgumentError where the results have not the shapes, kinds of dtype or
-    structure that were promised.
+    callback: takes NumPy arrays in the structure of args and kwargs. result_shape_dtypes: the tree of results, with
+    objects that have `shape` and `dtype` as leaves. vmap_method: "sequential" (one call a lane, the default),
+    "expand_dims" or "broadcast_all" (one call, the function takes batches). sharding: accepted as in JAX. The call has
+    no derivative; see custom_jvp. Raises ShapeError, DTypeError or ArgumentError for results without the promised
+    shapes, kinds of dtype or structure.
 
     >>> square = tracer.jit(lambda x: tracer.pure_callback(np.square, tracer.ShapeDtypeStruct((2,), "float64"), x))
     >>> square(tnp.asarray([2.0, 3.0]))
@@ -39,10 +39,11 @@ def io_callback(
     callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, sharding: object = None,
     ordered: bool = False, **kwargs: Any,
 ) -> Any:  # fmt: skip
-    """Call a Python function with effects from traced code: once for every time the code runs, in order.
+    """Call a Python function with effects from traced code, in order, once each time the code runs.
 
-    callback, result_shape_dtypes, args, kwargs, sharding: as of `pure_callback`, and its errors; None for no result.
-    ordered: changes nothing, all effects are in order. Returns arrays of the shapes and dtypes that were promised.
+    callback, result_shape_dtypes, args, kwargs, sharding: see `pure_callback`, whose errors it raises. A
+    result_shape_dtypes of None promises no result. ordered: has no effect, since all calls are in order. Returns arrays
+    of the promised shapes and dtypes.
 
     >>> seen = []
     >>> tracer.jit(lambda x: tracer.io_callback(lambda v: seen.append(float(v)), None, x))(2.0)

@@ -1,7 +1,7 @@
-"""Copies of NumPy's arrays, as arrays of ours: large ones begin where pages do, as large results do.
+"""Copies of NumPy arrays, large ones aligned to pages as large results are.
 
-NumPy's own memory begins 16 bytes into a cache line, so that every second or every load of a vector takes parts of two
-lines; products with vectors, for one, take an eighth longer then.
+NumPy's own memory begins 16 bytes into a cache line, so every vector load, or every second one, spans two lines.
+Products with vectors take an eighth longer then.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ else:
 
 
 def copied(value: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
-    """A copy of that dtype, C-contiguous."""
+    """Return a C-contiguous copy in the dtype, aligned to a page if large."""
     if value.size * dtype.itemsize < result_pool.LEAST or capi.why_not() is not None:
         return np.array(value, dtype, order="C", copy=True)
-    support.support()  # which has the functions of the memory
+    support.support()  # loads the handler's functions
     use = _set_handler()
     before = use(result_pool.handler())
     try:
@@ -37,5 +37,5 @@ def copied(value: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
 
 @once
 def _set_handler() -> Any:
-    """PyDataMem_SetHandler, for this thread's context; returns the handler before."""
+    """Return PyDataMem_SetHandler, which sets the handler of this thread's context and returns the previous one."""
     return ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(capi.entry_symbols()["PyDataMem_SetHandler"])

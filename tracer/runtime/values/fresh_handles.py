@@ -1,4 +1,4 @@
-"""Results are handles of their own: `x[i] = v` on what a function returned leaves its arguments as they are."""
+"""Fresh handles for results, so that `x[i] = v` on a function's result does not change its arguments."""
 
 from __future__ import annotations
 
@@ -18,17 +18,20 @@ R = TypeVar("R")
 
 
 def another(x: Array) -> Array:
-    """A second handle on the same value. Raises LeakedTracerError where the value's trace is over."""
+    """Return a second handle on the value. Raises LeakedTracerError if the value's trace is over."""
     check_alive(x)
     if x._trace is not None and x._atom is not None:
         return traced(x._trace, x._atom, x._value)
     if state.innermost is None:
         return concrete(x._value, x._weak, x._type)
-    return copy(x)  # type: ignore[no-any-return]  # a handle made here would be captured, and not read again
+    return copy(x)  # type: ignore[no-any-return]  # a new handle would be captured, but its updates not read
 
 
 def apart(result: Any, args: Iterable[Any], kwargs: dict[str, Any]) -> Any:
-    """The result, in which no array is a handle, or NumPy's memory, that was an argument or an element of one."""
+    """Return the result with fresh handles for arguments, and copies of NumPy arguments' memory.
+
+    An array in a list or tuple of the arguments counts as an argument.
+    """
     if type(result) is Array:
         if _is_among(result, args) or (kwargs and _is_among(result, kwargs.values())):
             return another(result)
@@ -45,12 +48,12 @@ def _is_among(x: Array, given: Iterable[Any]) -> bool:
 
 
 def _is_of(value: Any, given: Iterable[Any]) -> bool:
-    """Whether an array of NumPy's is, or is a view of, one that was given."""
+    """Whether a value is a NumPy array among the arguments, or a view of one."""
     return any(isinstance(y, np.ndarray) and (y is value or y is getattr(value, "base", None)) for y in given)
 
 
 def makes_new(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, whose results are never its arguments' handles, though they may have the same value."""
+    """Return the function wrapped so that its results are never its arguments' handles. A decorator."""
 
     @wraps(function)
     def made(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -1,4 +1,4 @@
-"""Types in place of arrays: `ShapeDtypeStruct`, and what a function's result would be."""
+"""Types in place of arrays: `ShapeDtypeStruct`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tracer.trace.source import here
 
 
 class ShapeDtypeStruct:
-    """The shape and dtype of an array that is not there, for `lower`, `eval_shape` and `make_program`.
+    """Shape and dtype in place of an array, for `lower`, `eval_shape` and `make_program`.
 
-    weak_type: whether it stands for a Python number, which takes on other dtypes; sharding: accepted as JAX's.
+    weak_type: whether it stands for a Python scalar, which takes on other dtypes. sharding: accepted as in JAX.
 
     >>> tracer.ShapeDtypeStruct((3, 4), "float32")
     ShapeDtypeStruct(f32[3,4])
@@ -28,7 +28,7 @@ class ShapeDtypeStruct:
     __slots__ = ("type",)
 
     def __init__(self, shape: Sequence[int], dtype: Any, *, weak_type: bool = False, sharding: object = None) -> None:
-        del sharding  # accepted as JAX's; there is one device
+        del sharding  # accepted as in JAX; there is one device
         sizes = integers("ShapeDtypeStruct", "a shape", shape)
         self.type: Type
         if dtype is KEY_DTYPE:
@@ -43,7 +43,7 @@ class ShapeDtypeStruct:
 
     @classmethod
     def like(cls, x: Any) -> ShapeDtypeStruct:
-        """The struct of an array, a number, or another struct.
+        """Return the struct of an array, a scalar, or another struct.
 
         >>> tracer.ShapeDtypeStruct.like(np.ones(3))
         ShapeDtypeStruct(f64[3])
@@ -52,12 +52,12 @@ class ShapeDtypeStruct:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The sizes of the axes."""
+        """Sizes of the axes."""
         return self.type.shape
 
     @property
     def dtype(self) -> Any:
-        """The NumPy dtype; random keys have `tracer.dtypes.prng_key`'s."""
+        """NumPy dtype; random keys have `tracer.dtypes.prng_key`'s."""
         return KEY_DTYPE if isinstance(self.type, KeyType) else storage_type(self.type).dtype
 
     @property
@@ -67,12 +67,12 @@ class ShapeDtypeStruct:
 
     @property
     def ndim(self) -> int:
-        """How many axes."""
+        """Count of the axes."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
-        """How many elements."""
+        """Count of the elements."""
         return int(np.prod(self.shape, dtype=np.int64))
 
     def __eq__(self, other: object) -> bool:
@@ -86,7 +86,7 @@ class ShapeDtypeStruct:
 
 
 def abstract(type: Type) -> ShapeDtypeStruct:
-    """The struct of a type."""
+    """Return the struct of a type."""
     struct = object.__new__(ShapeDtypeStruct)
     struct.type = type
     return struct

@@ -1,4 +1,4 @@
-"""Values on their way out, and what is known about them: `device_get`, `typeof`."""
+"""Arrays as NumPy arrays, and their IR types: `device_get`, `typeof`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tracer.trace.convert import as_array
 
 
 def device_get(x: Any) -> Any:
-    """A tree with its arrays as NumPy arrays, which may be written to.
+    """Return a tree with its arrays as writeable NumPy arrays.
 
-    x: a tree of arrays of any shapes. Returns their dtypes.
+    x: a tree of arrays. Shapes and dtypes are kept.
 
     >>> tracer.device_get({"a": tnp.asarray([1.0])})
     {'a': array([1.])}
@@ -24,9 +24,9 @@ def device_get(x: Any) -> Any:
 
 
 def typeof(x: Any) -> Type:
-    """The IR type of a value: dtype, shape and weak flag.
+    """Return the IR type of a value: dtype, shape and weak flag.
 
-    x: an array, a NumPy array or a number.
+    x: an array, a NumPy array or a scalar.
 
     >>> print(tracer.typeof(tnp.zeros((2, 3), "float32")))
     f32[2,3]

@@ -1,4 +1,4 @@
-"""Values as arrays: a NumPy array with the IR type that it has."""
+"""Wrapping of NumPy values as arrays of a given IR type."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tracer.trace.array import Array, concrete
 
 
 def wrapped(value: Any, type: Type) -> Array:
-    """A reference's result as an array that owns its memory in C order."""
+    """Return a reference's result as an array of the type, in C order."""
     if isinstance(type, StackType | Float0Type):
         return concrete(value, False, type)
     storage = storage_type(type)

@@ -26,7 +26,6 @@ from tracer.ir.primitive import (
     Join,
     Pointwise,
     Reduce,
-    Scatter,
     Structured,
 )
 from tracer.ir.program import Atom, Equation, Literal, Var
@@ -82,12 +81,6 @@ def is_name(equation: Equation) -> bool:
             return len(equation.outputs) == 1
         case _:
             return False
-
-
-def is_scatter(equation: Equation) -> bool:
-    """Whether the equation puts updates at indices, one after another."""
-    lower = equation.primitive.lower
-    return isinstance(lower, Scatter) and lower.kind == "windows"
 
 
 def is_reduction(equation: Equation) -> bool:

@@ -18,13 +18,6 @@ TWO_THIRDS: Final = {
 Pair = tuple[Value, Value]
 
 
-def two_sum(a: Value, b: Value) -> Pair:
-    """Return a + b exactly, as (rounded, lost)."""
-    total = a + b
-    shadow = total - a
-    return total, (a - (total - shadow)) + (b - shadow)
-
-
 def fast_two_sum(a: Value, b: Value) -> Pair:
     """Return a + b exactly where a is 0 or the exponent of a is not below that of b."""
     total = a + b

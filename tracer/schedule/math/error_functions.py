@@ -15,8 +15,6 @@ from tracer.schedule.math.expand import DOUBLE, SINGLE, Value, fma, horner, poly
 from tracer.schedule.math.exponentials import LN2, exp_tail, rounded, without_ln2
 from tracer.schedule.math.logarithms import LN2_HIGH, LN2_LOW
 
-SQRT_PI_HALF: Final = math.sqrt(math.pi) / 2
-
 
 def erf(x: Value) -> Value:
     """Return the error function."""

@@ -11,7 +11,6 @@ import math
 from tracer.schedule.math import coefficients as c
 from tracer.schedule.math.expand import DOUBLE, SINGLE, Format, Value, fma, horner, polynomial, select
 
-LOG2_E = 1 / math.log(2)
 LN2_HIGH = {SINGLE: 0.693147182464599609375, DOUBLE: 0.6931471805599453}  # nearest, so that x - n high is exact
 LN2_LOW = {SINGLE: -1.904654299957768e-09, DOUBLE: 2.3190468138462996e-17}
 LN2 = math.log(2)

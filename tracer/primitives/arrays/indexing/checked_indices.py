@@ -1,7 +1,7 @@
 """checked_indices: bounds-checked indices, which an access and its derivatives share.
 
 A compiled gradient drops a read that only feeds a linear function, and with it the read's own bounds check. So the
-check is an equation of its own, and whoever uses the indices keeps it alive.
+check is an equation of its own, which every use of the indices keeps alive.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ def _linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], **params: 
         def apply_written(residuals: Sequence[Any], dxs: Sequence[Any]) -> list[Any]:
             return evaluate(split.linear, [*residuals, *pick(dxs, moving)])
 
-        return Linearized(found[: len(results)], split.residuals(operands, found), apply_written, key=split.linear)
+        return Linearized(found[: len(results)], split.residuals(operands, found), apply_written)
     types = [x.type for x in xs[count:]]
 
     def apply(residuals: Sequence[Any], dxs: Sequence[Any]) -> list[Any]:

@@ -71,7 +71,7 @@ def _jvp_linearize(
     def apply(residuals: Sequence[Any], dxs: Sequence[Any]) -> Sequence[Any]:
         return spread(evaluate(linear, [*residuals, *dxs]), reached, types)
 
-    return Linearized(ys, residuals, apply, key=linear)
+    return Linearized(ys, residuals, apply)
 
 
 def _run_split(

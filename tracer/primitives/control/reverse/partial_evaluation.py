@@ -1,7 +1,7 @@
-"""Partial evaluation of programs that are linear in some inputs: the known part, and the linear rest.
+"""Partial evaluation of programs that are linear in some inputs: a primal part, and a linear part.
 
-Transposition runs the first and transposes the second. Some loops have a count, or carries, that depend on nothing
-linear. Such a loop is split as if it were differentiated: a loop of known values leaves residuals on stacks, and a loop
+Transposition runs the first and transposes the second. Some loops have a count, or carries, that depend on no linear
+input. Such a loop is split as if it were differentiated: a loop of primal values leaves residuals on stacks, and a loop
 of linear steps, which has a transpose, reads them.
 """
 

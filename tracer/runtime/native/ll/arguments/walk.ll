@@ -14,8 +14,6 @@ define internal ptr @tracer.walk(ptr %object, ptr %step, ptr %cursor) {
     i64 3, label %tuple
     i64 4, label %list
     i64 5, label %dict
-    i64 7, label %slice
-    i64 8, label %float
   ]
 leaf:
   %slot = load ptr, ptr %cursor
@@ -34,14 +32,6 @@ compare:
   %compared = call i32 @PyObject_RichCompareBool(ptr %object, ptr %expected, i32 2)
   %is.equal = icmp eq i32 %compared, 1
   br i1 %is.equal, label %yes, label %no
-float:
-  %is.float = icmp eq ptr %type, @PyFloat_Type
-  br i1 %is.float, label %bits, label %no
-bits:
-  %number = field i64 %object Float.value
-  %expected.number = field i64 %expected Float.value
-  %same.bits = icmp eq i64 %number, %expected.number
-  br i1 %same.bits, label %yes, label %no
 yes:
   ret ptr %next
 tuple:
@@ -60,12 +50,8 @@ list.size:
   %list.fits = icmp eq i64 %list.count, %size
   %list.items = field ptr %object List.items
   br i1 %list.fits, label %items, label %no
-slice:
-  %is.slice = icmp eq ptr %type, @PySlice_Type
-  %slice.items = getelementptr i8, ptr %object, i64 Slice.items
-  br i1 %is.slice, label %items, label %no
 items:
-  %from = phi ptr [ %tuple.items, %tuple.size ], [ %list.items, %list.size ], [ %slice.items, %slice ]
+  %from = phi ptr [ %tuple.items, %tuple.size ], [ %list.items, %list.size ]
   %after.items = call ptr @tracer.walk_items(ptr %from, i64 %size, ptr %next, ptr %cursor)
   ret ptr %after.items
 dict:

@@ -10,14 +10,12 @@
 @PyFloat_Type = external global i8
 @PyList_Type = external global i8
 @PyLong_Type = external global i8
-@PySlice_Type = external global i8
 declare double @PyComplex_ImagAsDouble(ptr)
 declare double @PyComplex_RealAsDouble(ptr)
 declare ptr @PyDict_GetItemWithError(ptr, ptr)
 declare i32 @PyErr_CheckSignals()
 declare void @PyErr_Clear()
 declare ptr @PyErr_NoMemory()
-declare ptr @PyErr_Occurred()
 declare void @PyErr_SetObject(ptr, ptr)
 declare void @PyEval_RestoreThread(ptr)
 declare ptr @PyEval_SaveThread()

@@ -65,14 +65,7 @@ ready:
   %result = call ptr @tracer.run(ptr %record, ptr %buffers, ptr %results, i64 %count)
   call void @tracer.release(ptr %objects, i64 %inputs)
   call void @tracer.consume_donated(ptr %record, ptr %handles)
-  %is.nothing = icmp eq ptr %result, null
-  br i1 %is.nothing, label %nothing, label %give
-give:
   ret ptr %result
-nothing:
-  %occurred = call ptr @PyErr_Occurred()
-  %hands.on = icmp eq ptr %occurred, null
-  br i1 %hands.on, label %fallback, label %give
 out.of.memory:
   call void @tracer.release(ptr %objects, i64 %inputs)
   call void @tracer.consume_donated(ptr %record, ptr %handles)

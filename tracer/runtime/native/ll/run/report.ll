@@ -1,12 +1,8 @@
-; Set the exception that the Record's `failed` makes of the context, or none where it has no `failed` or returns none.
-; The exception has no traceback of ours.
+; Set the exception that the Record's `failed` makes of the context. It has no traceback of ours.
 
 define internal void @tracer.report(ptr %record, ptr %context) {
   %failed = field ptr %record Record.failed
   %argument = alloca ptr
-  %hands.on = icmp eq ptr %failed, null
-  br i1 %hands.on, label %done, label %make
-make:
   %address = call ptr @PyLong_FromVoidPtr(ptr %context)
   store ptr %address, ptr %argument
   %error = call ptr @PyObject_Vectorcall(ptr %failed, ptr %argument, i64 1, ptr null)

@@ -1,5 +1,5 @@
-; Run the program on the buffers and return the call's result; null with an exception set on failure, or without one
-; where the fallback is to run the call again. Takes the references in `results`.
+; Run the program on the buffers and return the call's result; null with an exception set on failure.
+; Takes the references in `results`.
 ; count: the number of elements of a call of free shape. Signals whose Python handlers return start the program
 ; again, if it may be repeated.
 
