@@ -22,7 +22,7 @@ from tracer.trace.array import Array, concrete
 from tracer.trace.prepared_program import PreparedProgram
 from tracer.trace.stage import stage
 from tracer.trace.state import state
-from tracer.trace.trace import Operand, eager
+from tracer.trace.trace import Operand, execute
 from tracer.transforms.context import Context, Tangent, zero_here
 from tracer.transforms.run import Entry, LinearTape, Tape, linear_tape
 from tracer.transforms.transpose import pull_back
@@ -73,7 +73,7 @@ def _add(pending: dict[Var, Operand], variable: Var, cotangent: Operand) -> None
     if other is None:
         pending[variable] = cotangent
     elif type(cotangent) is Array is type(other) and cotangent._trace is None is other._trace:
-        pending[variable] = eager.execute(add_p, (other, cotangent), {})[0]
+        pending[variable] = execute(add_p, (other, cotangent), {})[0]
     else:
         pending[variable] = Context.add(other, cotangent)
 
