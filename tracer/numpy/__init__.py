@@ -65,9 +65,9 @@ if TYPE_CHECKING:
     from tracer.numpy.elementwise.powers import *
     from tracer.numpy.elementwise.rounding import *
     from tracer.numpy.elementwise.transcendental import *
-    from tracer.numpy.linalg.einsum import *
     from tracer.numpy.reduce.covariance import *
     from tracer.numpy.reduce.cumulative import *
+    from tracer.numpy.reduce.einsum import *
     from tracer.numpy.reduce.histograms import *
     from tracer.numpy.reduce.matmul import *
     from tracer.numpy.reduce.quantiles import *
@@ -100,7 +100,7 @@ _CHAPTERS = {
     ),
     "shapes.where": "apply_where argwhere flatnonzero nonzero select where",
     "core.constants": "e euler_gamma inf nan newaxis pi",
-    "linalg.einsum": "einsum einsum_path",
+    "reduce.einsum": "einsum einsum_path",
     "shapes.creation": "array asarray copy empty empty_like full full_like ones ones_like zeros zeros_like",
     "shapes.ranges": "arange geomspace linspace logspace",
     "reduce.unique": "unique unique_all unique_counts unique_inverse unique_values",
@@ -196,7 +196,7 @@ _CACHED = {
     "matrix_transpose", "matvec", "max", "mean", "median", "meshgrid", "min", "modf", "moveaxis",
     "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin", "nanprod",
     "nanstd", "nansum", "nanvar", "ones", "ones_like", "outer", "packbits", "pad", "partition", "permute_dims", "poly",
-    "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "prod", "ptp", "ravel",
+    "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "polyval", "prod", "ptp", "ravel",
     "real", "repeat", "reshape", "resize", "roll", "rollaxis", "rot90", "round", "searchsorted", "select", "sinc",
     "sort", "sort_complex", "spacing", "split", "squeeze", "stack", "std", "sum", "swapaxes", "take", "take_along_axis",
     "tensordot", "tile", "trace", "transpose", "trapezoid", "tri", "tril", "tril_indices", "tril_indices_from", "triu",

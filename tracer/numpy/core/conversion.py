@@ -254,7 +254,7 @@ def room_for(value: Any, dtype: DType) -> str:
 
 def fits(x: Array, dtype: DType) -> bool:
     """Return whether the concrete integers of an array are in range of a dtype; True for traced ones."""
-    known = concrete_value(x) if x._trace is None else None
+    known = concrete_value(x)
     if known is None or not known.size or known.dtype.kind not in "iu":
         return True
     limits = dtypes.iinfo(dtype)

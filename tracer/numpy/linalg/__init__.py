@@ -16,8 +16,8 @@ from tracer.numpy.core.numpy_fallbacks import by_value
 from tracer.numpy.core.promotion import promoted_inexact
 from tracer.numpy.elementwise.arithmetic import absolute
 from tracer.numpy.elementwise.powers import power
-from tracer.numpy.linalg.einsum import einsum
 from tracer.numpy.linalg.solving import cholesky, det, inv, slogdet, solve, tensorinv, tensorsolve
+from tracer.numpy.reduce.einsum import einsum
 from tracer.numpy.reduce.matmul import cross as _cross
 from tracer.numpy.reduce.matmul import matmul, tensordot, vecdot
 from tracer.numpy.reduce.matmul import outer as _outer

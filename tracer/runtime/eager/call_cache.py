@@ -1,8 +1,8 @@
 """Cache of the library's own functions outside `jit`: each signature is prepared once, as a list of operations.
 
-A signature is the types of arrays and the values of all other arguments. Python floats and complex numbers enter it by
-type, and become operands. The first call with a signature stages the function to find its operations. Every call,
-including the first, runs them by the prepared calls of `execute`. Users' functions are not cached.
+A signature is the types of arrays and the values of all other arguments. The first call with a signature stages the
+function to find its operations. Every call, including the first, runs them by the prepared calls of `execute`. Users'
+functions are not cached.
 
 A function that reads elements, or returns more than arrays, cannot be staged: its calls run the function.
 """
@@ -23,7 +23,7 @@ from tracer.lazy import LazyModule
 from tracer.runtime.values.fresh_handles import another, apart
 from tracer.settings import config, gate
 from tracer.trace import trees
-from tracer.trace.array import Array, concrete
+from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.prepared_program import PreparedProgram
 from tracer.trace.stage import stage
@@ -42,7 +42,6 @@ Function = Callable[..., Any]
 
 _CAPACITY: Final = 512  # signatures of one function
 _STATIC = {int, bool, str, type(None), type(Ellipsis), type}
-_LIFTED: Final = {float: np.float64, complex: np.complex128}
 _KINDS: Final = (ArrayType, KeyType)
 
 
@@ -137,7 +136,7 @@ class Calls:
 
 
 def describe(x: Any, key: list[Any], arrays: list[Any]) -> None:
-    """Append an argument to the signature `key`, and its arrays, floats and complex numbers to the operands `arrays`.
+    """Append an argument to the signature `key`, and its arrays to the operands `arrays`.
 
     Raises UnknownArgumentError for an argument that signatures do not describe.
     """
@@ -150,9 +149,8 @@ def describe(x: Any, key: list[Any], arrays: list[Any]) -> None:
         arrays.append(x)
     elif kind in _STATIC:
         key += (kind, x)
-    elif kind in _LIFTED:
-        key.append(kind)
-        arrays.append(concrete(np.array(x), True))
+    elif kind is float or kind is complex:
+        key += (kind, repr(x))  # 0.0 is not -0.0
     elif kind is np.ndarray:
         key += (kind, x.dtype, x.shape)
         arrays.append(as_array(x))
@@ -182,7 +180,7 @@ def plan_of(function: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> 
     Raises InternalError.
     """
     leaves, structure = trees.flatten((args, {name: kwargs[name] for name in sorted(kwargs)}))
-    leaves = [_operand(leaf) for leaf in leaves]
+    leaves = [as_array(leaf) if type(leaf) is np.ndarray else leaf for leaf in leaves]
     places = [n for n, leaf in enumerate(leaves) if type(leaf) is Array]
     found: list[trees.Structure] = []
 
@@ -210,12 +208,6 @@ def plan_of(function: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> 
     return Plan(program, staged.program, staged.constants, found[0])
 
 
-def _operand(leaf: Any) -> Any:
-    if type(leaf) is np.ndarray:
-        return as_array(leaf)
-    return concrete(np.array(leaf), True) if type(leaf) in _LIFTED else leaf
-
-
 def _is_plain(program: Program) -> bool:
     """Whether every equation can be prepared by itself, and the outputs are distinct variables."""
     for equation in program.equations:
@@ -232,7 +224,7 @@ def _is_plain(program: Program) -> bool:
 def cached(function: Function, *, named: bool = True, options: Options = NO_OPTIONS) -> Function:
     """Return the function with prepared calls, as a boundary for tracebacks.
 
-    Its operations must depend on the types of arrays and floats, and on the values of its other arguments, alone. The
+    Its operations must depend on the types of arrays and the values of its other arguments alone. The
     results are new handles. named, options: see `boundary`.
     """
     calls = Calls(function)
