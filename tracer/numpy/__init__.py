@@ -196,7 +196,7 @@ _CACHED = {
     "matrix_transpose", "matvec", "max", "mean", "median", "meshgrid", "min", "modf", "moveaxis",
     "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin", "nanprod",
     "nanstd", "nansum", "nanvar", "ones", "ones_like", "outer", "packbits", "pad", "partition", "permute_dims", "poly",
-    "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "prod", "ptp", "ravel",
+    "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "polyval", "prod", "ptp", "ravel",
     "real", "repeat", "reshape", "resize", "roll", "rollaxis", "rot90", "round", "searchsorted", "select", "sinc",
     "sort", "sort_complex", "spacing", "split", "squeeze", "stack", "std", "sum", "swapaxes", "take", "take_along_axis",
     "tensordot", "tile", "trace", "transpose", "trapezoid", "tri", "tril", "tril_indices", "tril_indices_from", "triu",
