@@ -100,3 +100,13 @@ def test_casts_are_numpys_eagerly_and_compiled(source: str) -> None:
             continue  # saturating, which the laws of the primitive hold
         with np.errstate(all="ignore"):
             np.testing.assert_array_equal(eager.astype(complex), given.astype(wanted).astype(complex), err_msg=target)
+
+
+def test_weak_arrays_that_do_not_fit_are_refused_or_widened_at_every_call() -> None:
+    x, fitting, large = tnp.asarray([44], dtype="int8"), tnp.asarray(44), tnp.asarray(300)
+    for _ in range(2):
+        assert tnp.isin(x, fitting).tolist() == [True]
+        assert tnp.isin(x, large).tolist() == [False]
+        assert tnp.concatenate((x, fitting[None])).tolist() == [44, 44]
+        with pytest.raises(DTypeError, match=r"^concatenate at .*: the integer 300 does not fit in i8"):
+            tnp.concatenate((x, large[None]))

@@ -253,8 +253,11 @@ def room_for(value: Any, dtype: DType) -> str:
 
 
 def fits(x: Array, dtype: DType) -> bool:
-    """Return whether the concrete integers of an array are in range of a dtype; True for traced ones."""
-    known = concrete_value(x)
+    """Return whether the concrete integers of an array are in range of a dtype; True for traced ones.
+
+    A staged array is asked for its value, too: a function whose operations depend on it has no prepared call.
+    """
+    known = concrete_value(x) if x._trace is None or x._value is None else None
     if known is None or not known.size or known.dtype.kind not in "iu":
         return True
     limits = dtypes.iinfo(dtype)
