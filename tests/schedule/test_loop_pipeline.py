@@ -1,11 +1,10 @@
-"""The loop passes: each one's text for a small program, and that a second run changes nothing."""
+"""The loop passes: each changes some program, and nothing when it runs again. See `tests.test_golden_programs`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 import tracer
@@ -41,20 +40,6 @@ def nests(name: str, target: Target) -> Module:
     function, shapes = PROGRAMS[name]
     types = [tracer.ShapeDtypeStruct(shape, "float32") for shape in shapes]
     return loops(optimize(tracer.jit(function).lower(*types).program(), target), target).module
-
-
-def test_the_text_after_each_loop_pass(golden: Callable[[str, str], None]) -> None:
-    function, _ = PROGRAMS["softmax"]
-    program = optimize(tracer.jit(function).lower(np.zeros((4, 20), np.float32)).program(), TINY)
-    module = loops(program, TINY).module
-    parts = [f"# loops\n{module}"]
-    before = str(module)
-    for step, after in loop_stages(module, TINY):
-        check_module(after)
-        text = str(after)
-        parts.append(f"# {step.name}\n{text if text != before else '(unchanged)'}")
-        before = text
-    golden("schedule/softmax_loop_passes", "\n\n".join(parts))
 
 
 @pytest.mark.parametrize("target", [CPU, TINY], ids=["usual", "tiny"])

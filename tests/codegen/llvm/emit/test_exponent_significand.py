@@ -10,9 +10,10 @@ import pytest
 
 from tests.codegen.llvm import scalar_model
 from tests.codegen.llvm.llvm_programs import at, loop, module_of, run, same
+from tests.grids import covering
 from tracer.codegen.llvm import emit_module
 from tracer.codegen.llvm.toolchain.target import splits_floats
-from tracer.ir.dtypes import F32, F64, DType, short_name
+from tracer.ir.dtypes import F32, F64, DType
 from tracer.ir.loop import Compute, Load, Module, Register, Statement, Store
 from tracer.ir.scalar import ScalarOp
 
@@ -71,9 +72,9 @@ def expected(dtype: DType) -> list[np.ndarray[Any, Any]]:
     return [scalar_model.evaluate(op, *xs) for op, xs in zip(OPERATIONS, given, strict=True)]
 
 
-@pytest.mark.parametrize("dtype", [F32, F64], ids=short_name)
-@pytest.mark.parametrize("bits", [128, 256, 512])
-@pytest.mark.parametrize("lanes", [0, 1, 2, 4, 8, 16, 32, 64])
+@pytest.mark.parametrize(
+    ("lanes", "bits", "dtype"), covering([0, 1, 2, 4, 8, 16, 32, 64], [128, 256, 512], [F32, F64], least=24), ids=str
+)
 def test_parts_of_floats_are_the_models(dtype: DType, bits: int, lanes: int) -> None:
     x, y, n = arguments(dtype)
     results = [np.zeros_like(x) for _ in OPERATIONS]

@@ -23,7 +23,8 @@ from tests.codegen.llvm.llvm_programs import (
     same,
     values_of,
 )
-from tracer.ir.dtypes import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, DType, short_name
+from tests.grids import covering
+from tracer.ir.dtypes import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, DType
 from tracer.ir.loop import (
     Alloc,
     Buffer,
@@ -39,8 +40,7 @@ from tracer.ir.loop import (
 from tracer.ir.scalar import ScalarOp
 
 
-@pytest.mark.parametrize("bits", WIDTHS)
-@pytest.mark.parametrize("dtype", [BOOL, I8, F16, F32, I64], ids=short_name)
+@pytest.mark.parametrize(("dtype", "bits"), covering([BOOL, I8, F16, F32, I64], WIDTHS), ids=str)
 def test_lanes_load_with_every_stride(dtype: DType, bits: int) -> None:
     for stride, lanes in product((-3, -2, -1, 0, 1, 2, 3, 4, 5, 8, 9), (8, 16)):
         for count in (1, 16, 21):
@@ -94,8 +94,7 @@ def test_strided_loads_end_at_the_last_element(lanes: int, bits: int) -> None:
         assert same(out, source[::stride]), (stride, count)
 
 
-@pytest.mark.parametrize("bits", WIDTHS)
-@pytest.mark.parametrize("dtype", [BOOL, I8, BF16, F32, F64], ids=short_name)
+@pytest.mark.parametrize(("dtype", "bits"), covering([BOOL, I8, BF16, F32, F64], WIDTHS), ids=str)
 def test_lanes_store_with_every_stride_and_touch_nothing_else(dtype: DType, bits: int) -> None:
     for stride in (-2, -1, 0, 1, 2, 3):
         for count in (1, 16, 21):
@@ -119,9 +118,7 @@ def test_lanes_store_with_every_stride_and_touch_nothing_else(dtype: DType, bits
             assert same(out, expected), stride
 
 
-@pytest.mark.parametrize("bits", WIDTHS)
-@pytest.mark.parametrize("lanes", [0, 8])
-@pytest.mark.parametrize("dtype", [BOOL, F16, F32, I64], ids=short_name)
+@pytest.mark.parametrize(("dtype", "lanes", "bits"), covering([BOOL, F16, F32, I64], [0, 8], WIDTHS, least=12), ids=str)
 def test_a_false_mask_neither_loads_nor_stores(dtype: DType, lanes: int, bits: int) -> None:
     """Masked addresses lie far outside of memory."""
     count, far = 21, 1 << 40
@@ -184,9 +181,7 @@ def test_locals_arena_and_copies_hold_what_was_put_there() -> None:
     assert same(out, a[2:])
 
 
-@pytest.mark.parametrize("bits", WIDTHS)
-@pytest.mark.parametrize("dtype", [I8, I16, BF16], ids=short_name)
-@pytest.mark.parametrize("step", [1, -1])
+@pytest.mark.parametrize(("dtype", "bits", "step"), covering([I8, I16, BF16], WIDTHS, [1, -1], least=9), ids=str)
 def test_a_last_round_of_one_lane_stores_one_element(dtype: DType, bits: int, step: int) -> None:
     """Narrowed in that round: LLVM 22 stores four bytes where it sees the mask."""
     wide = F32 if dtype == BF16 else I32

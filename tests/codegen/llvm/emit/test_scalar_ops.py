@@ -10,6 +10,7 @@ import pytest
 
 from tests.codegen.llvm import scalar_model
 from tests.codegen.llvm.llvm_programs import WIDTHS, at, edges, loop, module_of, pairs, run, same
+from tests.grids import covering
 from tracer.ir.dtypes import (
     BF16,
     BOOL,
@@ -74,11 +75,11 @@ def outputs_of(module: Module, inputs: list[np.ndarray[Any, Any]], vector_bits: 
     return outputs
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=short_name)
-@pytest.mark.parametrize(("lanes", "bits"), [(0, None), (16, 128), (16, 256), (16, 512)])
-def test_operations_mean_what_the_model_says(dtype: DType, lanes: int, bits: int | None) -> None:
+@pytest.mark.parametrize(("dtype", "width"), covering(DTYPES, [None, 128, 256, 512], least=20), ids=str)
+def test_operations_mean_what_the_model_says(dtype: DType, width: int | None) -> None:
+    """width: of vectors, None for an operation at a time."""
     inputs = pairs(dtype)
-    results = outputs_of(all_operations(dtype, len(inputs[0]), lanes), inputs, bits)
+    results = outputs_of(all_operations(dtype, len(inputs[0]), 16 if width else 0), inputs, width)
     for (op, operands, expected), result in zip(expectations(dtype), results, strict=True):
         said = scalar_model.is_defined(op, *operands)
         assert same(result[said], expected[said]), (op.label, *difference(result, expected, operands))
@@ -104,10 +105,11 @@ def difference(result: Any, expected: Any, operands: list[Any]) -> list[Any]:
 SHORT = (F16, BF16, *NARROW_FLOATS)
 
 
-@pytest.mark.parametrize("source", [BOOL, *INTEGERS, *NARROW_INTEGERS, *SHORT, F32, F64], ids=short_name)
-@pytest.mark.parametrize(("lanes", "width"), [(0, None), *((16, width) for width in WIDTHS)])
-def test_convert_reaches_every_dtype(source: DType, lanes: int, width: int | None) -> None:
-    targets = (BOOL, *INTEGERS, *NARROW_INTEGERS, *SHORT, F32, F64)
+targets = (BOOL, *INTEGERS, *NARROW_INTEGERS, *SHORT, F32, F64)
+
+
+@pytest.mark.parametrize(("source", "width"), covering(targets, [None, *WIDTHS], least=32), ids=str)
+def test_convert_reaches_every_dtype(source: DType, width: int | None) -> None:
     values = samples(source)
     names = [("in", source, len(values), False), *((f"to{i}", t, len(values), True) for i, t in enumerate(targets))]
 
@@ -120,7 +122,7 @@ def test_convert_reaches_every_dtype(source: DType, lanes: int, width: int | Non
                 statements += [Compute(result, ScalarOp.CONVERT, (x,)), Store(output, at((i, 1)), result)]
             return statements
 
-        return [loop(len(values), rounds, lanes=lanes)]
+        return [loop(len(values), rounds, lanes=16 if width else 0)]
 
     results = outputs_of(module_of(names, body), [values], width)
     for target, result in zip(targets, results, strict=True):

@@ -10,6 +10,7 @@ import pytest
 import scipy.linalg
 
 import tracer
+from tests.grids import covering
 from tracer.settings import config
 
 Array = np.ndarray[Any, Any]
@@ -37,9 +38,9 @@ def solved(a: Array, b: Array, *, left: bool, lower: bool, transposed: bool, uni
     return np.asarray(compiled(a, b))
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize(("left", "lower", "transposed", "unit"), FORMS)
-def test_systems_are_solved(shape: tuple[int, int], left: bool, lower: bool, transposed: bool, unit: bool) -> None:
+@pytest.mark.parametrize(("shape", "form"), covering(SHAPES, FORMS, least=24), ids=str)
+def test_systems_are_solved(shape: tuple[int, int], form: tuple[bool, bool, bool, bool]) -> None:
+    left, lower, transposed, unit = form
     a, b = system(*shape, left=left)
     got = solved(a, b, left=left, lower=lower, transposed=transposed, unit=unit)
     for matrix, sides, x in zip(a, b, got, strict=True):

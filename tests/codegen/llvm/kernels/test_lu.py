@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.linalg
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import covering, examples
 from tracer.codegen.llvm.kernel_modules import shared_symbols
 from tracer.codegen.llvm.kernels.linalg.lu import NAME, lu_text
 from tracer.codegen.llvm.toolchain.object_code import LoadedModule, compile_object, load_object
@@ -55,9 +58,11 @@ def order_of(chosen: Array, m: int) -> Array:
     return rows
 
 
-@pytest.mark.parametrize("bits", WIDTHS)
-@pytest.mark.parametrize("kind", DTYPES)
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+LENGTHS = st.integers(1, 20) | st.integers(1, 300)
+
+
+@examples(covering(SHAPES, DTYPES, WIDTHS))
+@given(st.tuples(LENGTHS, LENGTHS), st.sampled_from(list(DTYPES)), st.sampled_from(WIDTHS))
 def test_factors_give_the_rows_back(shape: tuple[int, int], kind: str, bits: int) -> None:
     x, m, k = drawn(*shape, kind), shape[0], min(shape)
     factors, chosen = factored(kind, bits, x)
@@ -85,9 +90,8 @@ def test_the_first_of_equal_rows_is_chosen_as_by_lapack(bits: int) -> None:
     np.testing.assert_array_equal(factored("f64", bits, y)[1], scipy.linalg.lu_factor(y)[1])
 
 
-@pytest.mark.parametrize("bits", WIDTHS)
-@pytest.mark.parametrize("kind", DTYPES)
-@pytest.mark.parametrize("column", [0, 7, 8, 63, 64, 99])
+@examples(covering(DTYPES, WIDTHS, [0, 7, 8, 63, 64, 99]))
+@given(st.sampled_from(list(DTYPES)), st.sampled_from(WIDTHS), st.integers(0, 99))
 def test_a_column_of_zeros_stays_and_chooses_its_own_row(kind: str, bits: int, column: int) -> None:
     x = np.triu(drawn(100, 100, kind)) + np.eye(100, dtype=DTYPES[kind])
     x[:, column] = 0
@@ -96,9 +100,7 @@ def test_a_column_of_zeros_stays_and_chooses_its_own_row(kind: str, bits: int, c
     np.testing.assert_array_equal(factors, x)
 
 
-@pytest.mark.parametrize("bits", WIDTHS)
-@pytest.mark.parametrize("kind", DTYPES)
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize(("kind", "bits", "value"), covering(DTYPES, WIDTHS, [np.nan, np.inf, -np.inf], least=6))
 def test_what_is_no_number_is_chosen_from_no_row_outside(kind: str, bits: int, value: float) -> None:
     for shape in ((20, 20), (70, 70), (70, 90)):
         for place in ((0, 0), (19, 3), (5, 19), (slice(None), 2), (slice(None), slice(None))):

@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tracer
+from tests.grids import covering, examples
 from tests.laws.tolerances import TOLERANCES, close
 from tracer.codegen.llvm.kernels.gemm.microkernel import products_text
 from tracer.codegen.llvm.kernels.gemm.panel import LINE
@@ -63,10 +66,15 @@ SHAPES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("bits", WIDTHS)
-@pytest.mark.parametrize("kind", DTYPES)
-@pytest.mark.parametrize("transposes", [(False, False), (True, False), (False, True), (True, True)])
-@pytest.mark.parametrize("sizes", SHAPES, ids=str)
+TRANSPOSES = [(False, False), (True, False), (False, True), (True, True)]
+LENGTHS = st.integers(1, 60) | st.integers(1, 600)
+
+
+@examples(covering(DTYPES, WIDTHS, TRANSPOSES, SHAPES))
+@given(
+    st.sampled_from(list(DTYPES)), st.sampled_from(WIDTHS), st.sampled_from(TRANSPOSES),
+    st.tuples(LENGTHS, LENGTHS, LENGTHS),
+)  # fmt: skip
 def test_products_are_sums_of_products(
     kind: str, bits: int, transposes: tuple[bool, bool], sizes: tuple[int, int, int]
 ) -> None:

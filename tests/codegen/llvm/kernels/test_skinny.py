@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.grids import covering
 from tests.laws.tolerances import TOLERANCES, close
 from tracer.codegen.llvm.kernels.gemm.skinny import COUNTS, FORMS, skinny_kind, skinny_text
 from tracer.codegen.llvm.toolchain.object_code import LoadedModule, compile_object, load_object
@@ -51,10 +52,7 @@ def operands(form: str, count: int, kind: str, many: int, k: int, *, transposed:
 SIZES = [(1, 1), (2, 8), (5, 7), (13, 16), (48, 33), (67, 513), (9, 2049), (3, 4100)]
 
 
-@pytest.mark.parametrize("bits", WIDTHS)
-@pytest.mark.parametrize("kind", DTYPES)
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize(("form", "count", "kind", "bits"), covering(FORMS, COUNTS, DTYPES, WIDTHS, least=24))
 def test_products_are_sums_of_products(form: str, count: int, kind: str, bits: int) -> None:
     for many, k in SIZES:
         for transposed in (False, True):
