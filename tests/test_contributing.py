@@ -49,6 +49,12 @@ def test_the_map_names_the_folders_that_exist() -> None:
     assert set(named) == there
 
 
+def test_no_room_holds_more_than_25_modules() -> None:
+    rooms = [ROOT / "tracer" / name for name in rooms_of_the_map()]
+    sizes = {str(room): len([file for file in room.glob("*.py") if file.name != "__init__.py"]) for room in rooms}
+    assert {room: size for room, size in sizes.items() if size > 25} == {}
+
+
 def test_the_commands_name_files_that_exist() -> None:
     table = PAGE.partition("## Commands")[2]
     names = set(re.findall(r"(?<![\w/])(?:scripts|tools|tests|\.ci)/[\w/.]+", table))
