@@ -38,10 +38,10 @@ class Operation:
                     return bind_all(self.primitive, operands, self.params)
                 trace = x._trace
                 check_alive(x)
-        if trace is None or trace.replay is None or state.staging is not None:
+        if trace is None or trace.record_prepared is None or state.staging is not None:
             return bind_all(self.primitive, operands, self.params)
-        replayed: Sequence[Array] = trace.replay(trace, self, operands, user_source())
-        return replayed
+        outputs: Sequence[Array] = trace.record_prepared(trace, self, operands, user_source())
+        return outputs
 
 
 class PreparedProgram:

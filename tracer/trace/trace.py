@@ -57,13 +57,13 @@ class Trace:
 
     __slots__ = (
         "constants", "data", "equations", "inputs", "is_open", "level", "lifted", "name", "origins", "process",
-        "replay", "serial", "source", "sources", "thread",
+        "record_prepared", "serial", "source", "sources", "thread",
     )  # fmt: skip
 
     def __init__(self, process: Process, name: str) -> None:
         outer = state.innermost
         self.process = process
-        self.replay: Any = None  # as `process`, for an `Operation` that is prepared
+        self.record_prepared: Any = None  # as `process`, for an `Operation` that is prepared
         self.name = name
         self.level: int = 1 if outer is None else outer.level + 1
         self.serial = new_serial()

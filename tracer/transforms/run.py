@@ -152,35 +152,35 @@ def _record(
     return results
 
 
-def _replay(trace: Trace, operation: Operation, operands: Sequence[Any], source: Source | None) -> Sequence[Array]:
-    """Record an operation by the recipe that it keeps; the first time, and within other traces, by `_record`."""
-    if state.enclosure is None:
-        xs: list[Any] = []
-        inputs: list[Any] = []
-        mask = 0
-        for place, operand in enumerate(operands):
-            x = operand
-            if operand.__class__ is Array:
-                if operand._trace is trace:
-                    x = operand._value
-                    inputs.append(operand._atom)
-                    mask |= 1 << place
-                    if x._trace is not None:
-                        return _record(trace, operation.primitive, operands, operation.params, source)
-                else:
-                    x = _lower(trace, operand)
-            xs.append(x)
-        recipe = operation.recipes.get(mask)
-        if recipe is not None:
-            ys = recipe.run(*xs)
-            everything = [*xs, *ys]
-            return _outputs(trace, recipe, [everything[place] for place in recipe.takes], inputs, ys, source)
-        results = _record(trace, operation.primitive, operands, operation.params, source)
-        found = _recipe(_signature(operation.primitive, xs, mask, operation.params))
-        if found is not None:
-            operation.recipes[mask] = found
-        return results
-    return _record(trace, operation.primitive, operands, operation.params, source)
+def _record_prepared(
+    trace: Trace, operation: Operation, operands: Sequence[Any], source: Source | None
+) -> Sequence[Array]:
+    """Record an operation by the recipe that it keeps; the first time, and in nested traces, by `_record`."""
+    xs: list[Any] = []
+    inputs: list[Any] = []
+    mask = 0
+    is_concrete = state.enclosure is None
+    for place, operand in enumerate(operands):
+        x = operand
+        if operand.__class__ is Array:
+            if operand._trace is trace:
+                x = operand._value
+                inputs.append(operand._atom)
+                mask |= 1 << place
+                is_concrete = is_concrete and x._trace is None
+            else:
+                x = _lower(trace, operand)
+        xs.append(x)
+    recipe = operation.recipes.get(mask) if is_concrete else None
+    if recipe is not None:
+        ys = recipe.run(*xs)
+        everything = [*xs, *ys]
+        return _outputs(trace, recipe, [everything[place] for place in recipe.takes], inputs, ys, source)
+    results = _record(trace, operation.primitive, operands, operation.params, source)
+    found = _recipe(_signature(operation.primitive, xs, mask, operation.params)) if is_concrete else None
+    if found is not None:
+        operation.recipes[mask] = found
+    return results
 
 
 def _signature(primitive: Primitive, xs: Sequence[Any], mask: int, params: Mapping[str, Any]) -> Any:
@@ -247,7 +247,7 @@ def _is_value(primitive: Primitive, residual: Any) -> bool:
 def run_reverse(function: Function, primals: Sequence[Operand], active: Sequence[bool], name: str) -> Tape:
     """Run a function, and return a tape of the operations that its derivative in the active arguments needs."""
     with open_trace(_record, name, staging=False) as trace:
-        trace.replay = _replay
+        trace.record_prepared = _record_prepared
         tape = trace.data = Tape(trace.inputs)
         arguments: list[Any] = [
             trace.new_input(x.type, fixed(x), protected=True) if on and isinstance(x, Array) else x
