@@ -74,7 +74,10 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 
 @pytest.fixture
 def young_heap() -> Iterator[None]:
-    """`gc.collect` looks at what the test makes alone, not at the millions of objects of all tests before it."""
+    """Let `gc.collect` look at the test's own objects alone, not at the millions of all tests before it.
+
+    Tracing counts what is frozen, which takes it as long: only for tests that collect.
+    """
     gc.freeze()
     yield
     gc.unfreeze()

@@ -17,7 +17,7 @@ from tests.laws.sampling import THOROUGH
 from tests.transforms.combining import BY_NAME, TRANSFORMS, Chain, allowed, chains, check
 from tests.transforms.examples import EXAMPLES
 
-SINGLES_EACH, PAIRS_EACH, TRIPLES_EACH = (len(TRANSFORMS), len(TRANSFORMS) ** 2, 60) if THOROUGH else (4, 6, 1)
+SINGLES_EACH, PAIRS_EACH, TRIPLES_EACH = (len(TRANSFORMS), len(TRANSFORMS) ** 2, 60) if THOROUGH else (3, 5, 1)
 
 
 def shares(length: int, each: int) -> dict[str, list[Chain]]:

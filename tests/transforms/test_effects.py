@@ -10,6 +10,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import covering
 from tracer import lax
 from tracer.errors import CheckError, NoRuleError
 
@@ -190,16 +191,20 @@ def is_refused(effect: Any, construct: Any, name: str) -> bool:
     return effect is answered and construct in REPEATED and name in REPEATING
 
 
-def cases(transforms: dict[str, Any]) -> Iterator[Any]:
+def cases(transforms: dict[str, Any]) -> Iterator[tuple[Any, str]]:
     for construct in SEEN:
         for name in transforms:
             if construct is not in_custom_vjp or name not in REVERSE_ONLY:
-                yield pytest.param(construct, name, id=f"{construct.__name__} {name}")
+                yield construct, name
 
 
-@pytest.mark.parametrize("effect", EFFECTS, ids=lambda e: e.__name__)
-@pytest.mark.parametrize(("construct", "name"), list(cases(ONE_BY_ONE)))
-def test_effects_come_once_and_in_order(effect: Any, construct: Any, name: str) -> None:
+def label(part: Any) -> str:
+    return part if isinstance(part, str) else " ".join(map(label, part)) if isinstance(part, tuple) else part.__name__
+
+
+@pytest.mark.parametrize(("case", "effect"), covering(cases(ONE_BY_ONE), EFFECTS), ids=label)
+def test_effects_come_once_and_in_order(case: tuple[Any, str], effect: Any) -> None:
+    construct, name = case
     seen: list[float] = []
     double = effect(seen)
     if is_refused(effect, construct, name):
@@ -210,9 +215,9 @@ def test_effects_come_once_and_in_order(effect: Any, construct: Any, name: str) 
     assert seen == [v for values in SEEN[construct] for v in values]
 
 
-@pytest.mark.parametrize("effect", EFFECTS, ids=lambda e: e.__name__)
-@pytest.mark.parametrize(("construct", "name"), list(cases(BATCHED)))
-def test_effects_come_once_for_each_live_lane(effect: Any, construct: Any, name: str) -> None:
+@pytest.mark.parametrize(("case", "effect"), covering(cases(BATCHED), EFFECTS), ids=label)
+def test_effects_come_once_for_each_live_lane(case: tuple[Any, str], effect: Any) -> None:
+    construct, name = case
     seen: list[float] = []
     double = effect(seen)
     if is_refused(effect, construct, name):
@@ -269,9 +274,7 @@ def test_what_fails_raises(fault: Function, name: str) -> None:
         EVERY[name](fault)
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("construct", GUARDED)
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize(("fault", "construct", "name"), covering(FAULTS, GUARDED, EVERY, least=120), ids=label)
 def test_what_does_not_run_does_not_fail(fault: Function, construct: str, name: str) -> None:
     EVERY[name](lambda x: GUARDED[construct](fault, x))
 

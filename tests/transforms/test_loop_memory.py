@@ -10,6 +10,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import covering
 from tests.schedule.running import call, compiled
 from tracer.codegen.llvm.toolchain import ctypes_executable
 from tracer.errors import ArgumentError, SettingError
@@ -88,8 +89,7 @@ def limited(function: Callable[[], Any], memory: int | None = SMALL) -> Any:
         return function()
 
 
-@pytest.mark.parametrize("name", DERIVATIVES)
-@pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize(("function", "name"), covering(PROGRAMS, DERIVATIVES, least=12))
 def test_a_limit_changes_no_derivative(function: Function, name: str) -> None:
     derivative = DERIVATIVES[name](function)
     lanes = tnp.asarray([1.3, 0.4, 1.2, 1.49])
@@ -272,8 +272,7 @@ HIGHER: dict[str, Callable[[Function], Function]] = {
 }
 
 
-@pytest.mark.parametrize("rule", [sine, square, tracer.nn.relu, tnp.tanh], ids=["sine", "square", "relu", "tanh"])
-@pytest.mark.parametrize("derivative", HIGHER)
+@pytest.mark.parametrize(("rule", "derivative"), covering([sine, square, tracer.nn.relu, tnp.tanh], HIGHER, least=8))
 def test_the_limit_holds_for_higher_derivatives(
     rule: Function, derivative: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -297,8 +296,7 @@ MIXED: dict[str, Callable[[Function], Function]] = {
 }
 
 
-@pytest.mark.parametrize("rule", [sine, square, tnp.sin], ids=["sine", "square", "sin"])
-@pytest.mark.parametrize("derivative", MIXED)
+@pytest.mark.parametrize(("rule", "derivative"), covering([sine, square, tnp.sin], MIXED, least=8))
 def test_the_limit_holds_for_mixed_derivatives(
     rule: Function, derivative: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import covering
 from tracer import checkpoint, grad, hessian, jit, lax, vmap
 from tracer import checkpoint_policies as policies
 from tracer.ad_checkpoint import checkpoint_name, saved_residuals
@@ -137,9 +138,7 @@ def in_little_memory(f: Function) -> Function:
     return limited
 
 
-@pytest.mark.parametrize("derivative", DERIVATIVES)
-@pytest.mark.parametrize("within", WITHIN)
-@pytest.mark.parametrize("effect", [told, answered])
+@pytest.mark.parametrize(("effect", "within", "derivative"), covering([told, answered], WITHIN, DERIVATIVES, least=40))
 def test_ordered_effects_happen_once_in_order(effect: Function, within: str, derivative: str) -> None:
     """What runs again for the derivative is silent, and has the answers that came the first time."""
     f = WITHIN[within](effect)

@@ -10,6 +10,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import covering
 from tracer.errors import ArgumentError
 from tracer.ir.program import Program
 from tracer.ir.read import read_program
@@ -47,9 +48,7 @@ def scans(program: Program) -> list[tuple[int, int]]:
     return [(params["length"], params.get("unroll", 1)) for params in found]
 
 
-@pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("unroll", UNROLLS)
-@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize(("length", "unroll", "reverse"), covering(LENGTHS, UNROLLS, [False, True], least=24))
 def test_unrolling_changes_no_result(length: int, unroll: int | bool, reverse: bool) -> None:
     xs = operands(length)
     expected = leaves(recurrence(length, 1, reverse)(*xs))

@@ -41,10 +41,10 @@ class Machine:
     vector_bytes, line_bytes: of a vector register and of a cache line. first_cache, second_cache: bytes of a core's
     caches. streamed_bytes: size of a result that bypasses the caches, half of a large last cache. split_bytes: size of
     an operand whose blocks are reduced in interleaved streams. streams: how many of these, the first that divides the
-    blocks. shared_work: estimated nanoseconds of a nest worth
-    waking threads for, which takes several microseconds. grain_work: least nanoseconds of one part, since claiming one
-    takes 100 ns and its first memory is not prefetched. tiles: whether bf16 is multiplied in AMX tiles, which need
-    larger panels.
+    blocks. reduction_bytes: min of a vector accumulator, which is narrowed while lanes have no elements. lane_rows:
+    fewest short rows that are reduced a row per lane. shared_work: estimated nanoseconds of a nest worth waking threads
+    for, which takes several microseconds. grain_work: least nanoseconds of one part, since claiming one takes 100 ns
+    and its first memory is not prefetched. tiles: whether bf16 is multiplied in AMX tiles, which need larger panels.
     """
 
     vector_bytes: int = 64
@@ -54,6 +54,8 @@ class Machine:
     streamed_bytes: int = 1 << 25
     split_bytes: int = 1 << 25
     streams: tuple[int, ...] = (4, 2)
+    reduction_bytes: int = 64
+    lane_rows: int = 64
     shared_work: float = 30_000.0
     grain_work: float = 8_000.0
     tiles: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
@@ -93,17 +93,22 @@ def optimize(program: Program, target: Target = CPU, *, contracts: bool = False,
 
 
 def stages(
-    program: Program, target: Target = CPU, *, contracts: bool = False, verify: bool = False
+    program: Program,
+    target: Target = CPU,
+    passes: Sequence[Pass | Repeat] = PIPELINE,
+    *,
+    contracts: bool = False,
+    verify: bool = False,
 ) -> Iterator[tuple[Pass, Program]]:
     """Yield every pass that changes the program, with the program after it, in order."""
-    for step in PIPELINE:
+    for step in passes:
         if step is CONTRACTION and not contracts:
             continue
-        passes, repeats = (step.passes, step.at_most) if isinstance(step, Repeat) else ((step,), 1)
+        group, repeats = (step.passes, step.at_most) if isinstance(step, Repeat) else ((step,), 1)
         done: set[Pass] = set()  # passes that would change nothing
         for _ in range(repeats):
             before = program
-            for each in passes:
+            for each in group:
                 if each in done:
                     continue
                 after = each.run(program, target)

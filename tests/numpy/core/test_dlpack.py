@@ -14,8 +14,6 @@ import tracer.numpy as tnp
 from tracer.errors import ArgumentError, DeviceError, DTypeError, ExportError, TracerArrayError
 from tracer.numpy.core.dlpack_ml_dtypes import _CODES, _named
 
-pytestmark = pytest.mark.usefixtures("young_heap")
-
 X = np.linspace(0.5, 2.0, 6).reshape(2, 3)
 DTYPES = [
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
@@ -94,6 +92,7 @@ def test_a_copy_is_one(make: Any) -> None:
     assert x.tolist() == X.tolist()
 
 
+@pytest.mark.usefixtures("young_heap")
 def test_memory_lives_as_long_as_its_consumer() -> None:
     x = tnp.asarray(X)
     value = weakref.ref(x._value)
@@ -111,6 +110,7 @@ def test_memory_lives_as_long_as_its_consumer() -> None:
     assert value() is None
 
 
+@pytest.mark.usefixtures("young_heap")
 def test_their_memory_lives_as_long_as_our_array() -> None:
     given = X.copy()
     held = weakref.ref(given)
@@ -189,6 +189,7 @@ def test_what_cannot_be_taken_is_refused() -> None:
 NARROW = ["bfloat16", *(name for name in tnp.__all__ if name.startswith("float8_"))]
 
 
+@pytest.mark.usefixtures("young_heap")
 @pytest.mark.parametrize("version", [None, (1, 0)])
 @pytest.mark.parametrize("dtype", NARROW)
 def test_dtypes_that_numpy_lacks_go_both_ways_without_a_copy(dtype: str, version: Any) -> None:

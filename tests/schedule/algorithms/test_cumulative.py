@@ -9,6 +9,7 @@ import pytest
 
 import tracer.numpy as tnp
 from tests.codegen.llvm.llvm_programs import executable
+from tests.grids import covering
 from tests.schedule.running import agree, call, same, shared, staged
 from tests.targets import TINY
 from tracer import jit
@@ -55,19 +56,15 @@ def prefixes(scheduled: Scheduled) -> int:
     return sum(isinstance(s, Prefix) for f in scheduled.module.functions for s in statements_of(f.body))
 
 
-@pytest.mark.parametrize(
-    ("dtype", "reverse"),
-    [
-        ("float64", False),
-        ("float64", True),
-        ("float32", False),
-        ("float16", True),
-        ("int64", False),
-        ("complex128", True),
-    ],
-)
-@pytest.mark.parametrize(("shape", "axis"), SHAPES)
-def test_sums_are_numpys_in_every_shape(shape: tuple[int, ...], axis: int, dtype: str, reverse: bool) -> None:
+SUMMED = [
+    ("float64", False), ("float64", True), ("float32", False), ("float16", True), ("int64", False),
+    ("complex128", True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("along", "summed"), covering(SHAPES, SUMMED, least=34), ids=str)
+def test_sums_are_numpys_in_every_shape(along: tuple[tuple[int, ...], int], summed: tuple[str, bool]) -> None:
+    (shape, axis), (dtype, reverse) = along, summed
     x = drawn(shape, dtype)
     function = lambda x: [cumsum(x, axis, reverse)]  # noqa: E731
     (expected,) = agree(function, x)
@@ -89,9 +86,9 @@ def test_extremes_are_numpys(function: Any, dtype: str) -> None:
         np.testing.assert_array_equal(in_small_tiles(x, run), expected)
 
 
-@pytest.mark.parametrize("n", [5, 64, 700])
-@pytest.mark.parametrize("at", [0, 3, -2])
-@pytest.mark.parametrize("special", [np.nan, -np.nan, np.inf, -np.inf, -0.0])
+@pytest.mark.parametrize(
+    ("n", "at", "special"), covering([5, 64, 700], [0, 3, -2], [np.nan, -np.nan, np.inf, -np.inf, -0.0], least=15)
+)
 def test_special_values_go_on_as_in_numpy(n: int, at: int, special: float) -> None:
     x = drawn((n,), "float64")
     x[at] = special
@@ -115,8 +112,9 @@ def test_bits_depend_on_neither_threads_nor_vectors(shape: tuple[int, ...], axis
     assert set(found) == {found[0]}
 
 
-@pytest.mark.parametrize("n", [1 << 16, 65_541, 100_003, 1 << 17, 300_007])
-@pytest.mark.parametrize("dtype", ["int64", "int32", "float64"])
+@pytest.mark.parametrize(
+    ("n", "dtype"), covering([1 << 16, 65_541, 100_003, 1 << 17, 300_007], ["int64", "int32", "float64"], least=8)
+)
 def test_tiles_of_many_pieces_are_added_up_like_small_ones(n: int, dtype: str) -> None:
     """Tiles of a real size are read and written in turns, piece by piece, which small ones are too short for."""
     x = drawn((n,), dtype)

@@ -11,6 +11,7 @@ import pytest
 
 import tracer.numpy as tnp
 from tests.codegen.llvm.llvm_programs import WIDTHS, at, executable, integer, loop, main_of, module_of, run
+from tests.grids import covering
 from tests.schedule.running import call, same, shared, staged
 from tests.targets import TINY
 from tracer import jit
@@ -67,8 +68,10 @@ def streams(scheduled: Scheduled) -> int:
     return sum((isinstance(s, Library) and s.name == "stream") or (isinstance(s, Store) and s.past) for s in found)
 
 
-@pytest.mark.parametrize("shape", [(1,), (64,), (1000,), (1003,), (7, 144), (37, 33), (5, 203)], ids=str)
-@pytest.mark.parametrize("name", PROGRAMS)
+SHAPES = [(1,), (64,), (1000,), (1003,), (7, 144), (37, 33), (5, 203)]
+
+
+@pytest.mark.parametrize(("name", "shape"), covering(PROGRAMS, SHAPES, least=35), ids=str)
 def test_results_are_the_same(name: str, shape: tuple[int, ...]) -> None:
     x = RNG.standard_normal(shape)
     p = staged(PROGRAMS[name], [x])
@@ -104,8 +107,7 @@ def moves(dtype: Any, count: int, to: Any, a: Any, o: Any, *, past: bool = False
     return loop(count, lambda i: [Load(x, a, at((i, 1))), Store(o, to(i), x, past=past)], lanes=64 // dtype.itemsize)
 
 
-@pytest.mark.parametrize("bits", WIDTHS)
-@pytest.mark.parametrize("dtype", [I8, F32, F64], ids=str)
+@pytest.mark.parametrize(("bits", "dtype"), covering(WIDTHS, [I8, F32, F64], least=6), ids=str)
 def test_stores_past_the_caches_begin_at_any_element(bits: int, dtype: Any) -> None:
     """Whole lines pass them; other vectors are stored as ever."""
     source, lanes = RNG.integers(0, 100, 300).astype(dtype), 64 // dtype.itemsize

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,18 +10,20 @@ import pytest
 
 import tracer.numpy as tnp
 from tests.codegen.llvm.llvm_programs import WIDTHS, executable
+from tests.grids import covering
 from tests.schedule.running import call
 from tracer.ir.loop import For, LoopKind
 from tracer.ir.loop.check import check_module
 from tracer.ir.loop.walk import statements_of
 from tracer.ir.program import Program
+from tracer.ir.target import CPU
 from tracer.ir.types import array_type
 from tracer.passes.pipeline import optimize
-from tracer.schedule.cpu import vectorise
 from tracer.schedule.pipeline import schedule
 from tracer.trace.stage import stage
 
 ROWS = 1003
+ALONG_ROWS = replace(CPU, machine=replace(CPU.machine, lane_rows=ROWS + 1))
 
 
 def moments(length: int, dtype: str) -> Program:
@@ -28,19 +31,17 @@ def moments(length: int, dtype: str) -> Program:
     return stage(lambda xs: [tnp.sum(xs[0], axis=1), tnp.max(xs[0] * xs[0], axis=1)], [type]).program
 
 
-@pytest.mark.parametrize("bits", WIDTHS)
-@pytest.mark.parametrize("length", [2, 3, 5, 8])
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int8", "uint32"])
-def test_bits_are_those_of_a_loop_along_each_row(
-    dtype: str, length: int, bits: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "length", "bits"),
+    covering(["float32", "float64", "float16", "int8", "uint32"], [2, 3, 5, 8], WIDTHS, least=20),
+)
+def test_bits_are_those_of_a_loop_along_each_row(dtype: str, length: int, bits: int) -> None:
     p = optimize(moments(length, dtype))
     random = np.random.default_rng(length)
     x = (random.uniform(-100, 100, (ROWS, length))).astype(dtype)
     across = schedule(p)
     check_module(across.module)
-    monkeypatch.setattr(vectorise, "with_rows_in_lanes", lambda loop: None)
-    along = schedule(p)
+    along = schedule(p, ALONG_ROWS)
     assert across.module.functions != along.module.functions
     results = [call(s, executable(s.module, vector_bits=bits), p, [x]) for s in (across, along)]
     for got, expected in zip(*results, strict=True):
@@ -49,7 +50,7 @@ def test_bits_are_those_of_a_loop_along_each_row(
 
 @pytest.mark.parametrize("bits", WIDTHS)
 @pytest.mark.parametrize("length", [2, 3, 8])
-def test_what_is_reduced_is_stored_from_lanes_too(length: int, bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_reduced_is_stored_from_lanes_too(length: int, bits: int) -> None:
     types = [array_type(np.dtype("float32"), (ROWS, length)), array_type(np.dtype("float32"), (length,))]
 
     def distances(xs: Any) -> Any:
@@ -61,8 +62,7 @@ def test_what_is_reduced_is_stored_from_lanes_too(length: int, bits: int, monkey
     across = schedule(p)
     check_module(across.module)
     assert all(not s.carries for f in across.module.functions for s in statements_of(f.body) if isinstance(s, For))
-    monkeypatch.setattr(vectorise, "with_rows_in_lanes", lambda loop: None)
-    along = schedule(p)
+    along = schedule(p, ALONG_ROWS)
     results = [call(s, executable(s.module, vector_bits=bits), p, given) for s in (across, along)]
     for got, expected in zip(*results, strict=True):
         assert got.tobytes() == expected.tobytes()

@@ -13,6 +13,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from tests.grids import covering
 from tests.schedule.math.math_reference import (
     ARRAY_REFERENCES,
     SCIPY_REFERENCES,
@@ -36,9 +37,9 @@ WITH_ROOTS = (ScalarOp.LGAMMA, ScalarOp.DIGAMMA)  # bounded absolutely beside th
 names = [op.label for op in MATH_FUNCTIONS]
 
 
-@pytest.mark.parametrize("op", MATH_FUNCTIONS, ids=names)
-@pytest.mark.parametrize("lanes", [0, 16], ids=["scalar", "lanes"])
-@pytest.mark.parametrize("dtype", [F16, BF16, F32, F64], ids=str)
+@pytest.mark.parametrize(
+    ("op", "lanes", "dtype"), covering(MATH_FUNCTIONS, [0, 16], [F16, BF16, F32, F64], least=60), ids=str
+)
 def test_expansions_are_well_formed_and_leave_no_math_function(op: ScalarOp, lanes: int, dtype: DType) -> None:
     module = expand_math(kernel_module(op, dtype, 16, lanes=lanes))
     check_module(module)

@@ -15,6 +15,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import covering
 from tracer import custom_vjp, grad, hessian, hvp, jacfwd, jacrev, jit, jvp, lax, vmap
 from tracer.errors import NoRuleError
 
@@ -105,9 +106,9 @@ def true_value(transform: str) -> float:
     return value((SECOND | FORWARD)[transform](unrolled(plain)), None)
 
 
-@pytest.mark.parametrize("memory", [None, 4096])
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
-@pytest.mark.parametrize("transform", [*SECOND, *FORWARD])
+@pytest.mark.parametrize(
+    ("program", "transform", "memory"), covering(PROGRAMS, [*SECOND, *FORWARD], [None, 4096], least=32)
+)
 def test_a_true_rule_changes_no_derivative(program: Any, transform: str, memory: int | None) -> None:
     derivative = (SECOND | FORWARD)[transform]
     expected = true_value(transform)

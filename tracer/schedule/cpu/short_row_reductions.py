@@ -25,17 +25,17 @@ from tracer.ir.loop import (
 )  # fmt: skip
 from tracer.ir.loop.walk import statements_of, with_operands
 from tracer.ir.scalar import ScalarOp
+from tracer.ir.target import Machine
 from tracer.schedule.terms.cost_model import statements_written_out, trips
 
 _MOST_ELEMENTS: Final = 8  # of a row, and of what one lane is from the next
-_LEAST_ROWS: Final = 64
 _MOST_STATEMENTS: Final = 64  # of one row, written out
 
 
-def with_rows_in_lanes(loop: For) -> For | None:
+def with_rows_in_lanes(loop: For, machine: Machine) -> For | None:
     """Return a parallel loop over short rows with their reductions written out, or None for other loops."""
     inner = [s for s in loop.body.statements if isinstance(s, For)]
-    if loop.kind is not LoopKind.PARALLEL or not inner or trips(loop) < _LEAST_ROWS:
+    if loop.kind is not LoopKind.PARALLEL or not inner or trips(loop) < machine.lane_rows:
         return None
     if not all(isinstance(s, For | Compute | Load | Store) for s in loop.body.statements):
         return None

@@ -35,7 +35,7 @@ from tracer.schedule.cpu.ordered_stores import in_order, stores_in_order
 from tracer.schedule.cpu.short_row_reductions import with_rows_in_lanes
 from tracer.schedule.cpu.transpose_tiling import tiled
 
-_REDUCTION_BYTES = (64, 256)  # of accumulators, min and max: belongs to the meaning of a result
+_REDUCTION_BYTES = 256  # max of an accumulator: belongs to the meaning of a result
 
 
 def vectorise(module: Module, target: Target = CPU) -> Module:
@@ -56,7 +56,7 @@ def _map_loop(loop: For, machine: Machine) -> For:
         return loop
     if stores_in_order(loop):
         return in_order(loop)
-    loop = with_rows_in_lanes(loop) or loop
+    loop = with_rows_in_lanes(loop, machine) or loop
     cut = tiled(loop, machine)
     if cut is not None:
         return replace(cut, body=_map_block(cut.body, machine))
@@ -146,15 +146,14 @@ def _step(address: Address, index: Register) -> int:
 def _lanes(loop: For, machine: Machine) -> int:
     if loop.carries:
         widest = max(carry.register.dtype.itemsize for carry in loop.carries)
-        least, most = _REDUCTION_BYTES
-        return enough_lanes(loop.stop, most // widest, least // widest)
+        return _enough_lanes(loop.stop, _REDUCTION_BYTES // widest, machine.reduction_bytes // widest)
     accesses = list(_accesses(loop.body.statements))
     moving = [buffer for buffer, address in accesses if _step(address, loop.index)]
     widths = [buffer.dtype.itemsize for buffer in moving or [buffer for buffer, _ in accesses]]
     return machine.vector_bytes // max(widths) if widths else 1
 
 
-def enough_lanes(stop: Operand, most: int, least: int) -> int:
+def _enough_lanes(stop: Operand, most: int, least: int) -> int:
     """Return the lanes of a reduction: `most`, halved while every element still has a lane of its own."""
     if not isinstance(stop, Constant):
         return most

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,16 +11,14 @@ import pytest
 
 import tracer.numpy as tnp
 from tests.schedule.running import staged
-from tracer import jit
-from tracer.codegen.llvm.emit import module
+from tracer import jit, lax
 from tracer.codegen.llvm.emit.opt_level import level
 from tracer.codegen.llvm.toolchain.outlined_functions import apart
-from tracer.ir.target import CPU
+from tracer.ir.target import CPU, Target
 from tracer.passes.pipeline import optimize
 from tracer.runtime.compile.compile import compile_scheduled
 from tracer.runtime.native.object_cache import objects
-from tracer.schedule.cpu import vectorise
-from tracer.schedule.pipeline import schedule
+from tracer.schedule.pipeline import LOOP_PIPELINE, LoopPass, schedule
 
 BLOCK = CPU.blocks.reduction
 RNG = np.random.default_rng(12)
@@ -33,25 +32,32 @@ def array(dtype: str, n: int) -> Any:
     return (1 + RNG.standard_normal(n) * 1e-3).astype(dtype)
 
 
-def results(x: Any) -> list[Any]:
+def computed(
+    function: Any, x: Any, *, target: Target = CPU, passes: Sequence[LoopPass] = LOOP_PIPELINE
+) -> np.ndarray[Any, Any]:
+    p = staged(lambda x: [function(x)], [x])
+    return compile_scheduled(p, schedule(optimize(p, target), target, passes=passes)).run([x])[0]
+
+
+def results(x: Any, passes: Sequence[LoopPass] = LOOP_PIPELINE) -> list[Any]:
     """Each reduction on its own, and all bitwise ones of integers."""
     functions = list(REDUCTIONS)
     if x.dtype.kind != "f":
-        functions += [tnp.bitwise_and.reduce, tnp.bitwise_or.reduce]
-    return [np.asarray(jit(f)(x)) for f in functions]
+        functions += [lambda x: lax.reduce_and(x, (0,)), lambda x: lax.reduce_or(x, (0,))]
+    return [computed(f, x, passes=passes) for f in functions]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint32", "uint64"])
-def test_calls_give_the_bits_of_loops_in_place(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_give_the_bits_of_loops_in_place(dtype: str) -> None:
     arrays = [array(dtype, n) for n in (1, 5, 64, 1000, 5003, 8 * BLOCK, 8 * BLOCK + 77)]
     if dtype.startswith("f"):
         special = ((7, np.nan), (5002, np.inf), (0, -0.0), (9, 1e-40))
         arrays += [np.where(np.arange(5003) == k, np.dtype(dtype).type(value), arrays[4]) for k, value in special]
         arrays.append(np.full(100, -0.0, dtype))
-    called = [results(x) for x in arrays]
-    monkeypatch.setattr(module, "outlined_reduction", module.vector_loop)
-    for x, before in zip(arrays, called, strict=True):
-        for one, other in zip(before, results(x), strict=True):
+    in_place = [step for step in LOOP_PIPELINE if step.name != "outline_reductions"]
+    assert len(in_place) == len(LOOP_PIPELINE) - 1
+    for x in arrays:
+        for one, other in zip(results(x), results(x, in_place), strict=True):
             assert one.tobytes() == other.tobytes()
 
 
@@ -115,18 +121,18 @@ def test_extremes_of_floats_are_common_functions_of_programs() -> None:
 
 @pytest.mark.parametrize("n", [1, 3, 8, 9, 16, 17, 33, 64, 129])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_short_reductions_have_the_bits_of_all_lanes(dtype: str, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_reductions_have_the_bits_of_all_lanes(dtype: str, n: int) -> None:
     """Lanes without elements are left out, where halves of them have none: whole vectors have no mask."""
     last = np.where(np.arange(n) == n - 1, np.nan, 1).astype(dtype)
     arrays = [array(dtype, n), np.full(n, -0.0, dtype), last]
     functions = [lambda x: tnp.sum(x * x), tnp.sum, tnp.max, tnp.prod]
-    before = [np.asarray(jit(f)(x)) for f in functions for x in arrays]
+    every_lane = replace(CPU, machine=replace(CPU.machine, reduction_bytes=256))
     text = jit(lambda x: tnp.sum(x * x)).lower(arrays[0]).llvm()
     vector = 64 // last.itemsize
     assert ("masked.load" in text) == (n not in (1, vector, 2 * vector, 4 * vector, 64))
-    monkeypatch.setattr(vectorise, "enough_lanes", lambda stop, most, least: most)
-    after = [np.asarray(jit(lambda x, f=f: f(x))(x)) for f in functions for x in arrays]
-    assert [x.tobytes() for x in before] == [x.tobytes() for x in after]
+    for f in functions:
+        for x in arrays:
+            assert computed(f, x).tobytes() == computed(f, x, target=every_lane).tobytes()
 
 
 @pytest.mark.parametrize("n", [12, 128, 5000])
