@@ -12,7 +12,7 @@ import tracer
 import tracer.numpy as tnp
 from tracer import lax
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 MEASURE = """
 import gc
 import numpy as np, tracer, tracer.numpy as tnp

@@ -17,7 +17,7 @@ import scipy.stats
 
 import tracer
 import tracer.numpy as tnp
-from tests.scipy.distribution_cases import CASES, FRACTIONS
+from tests.scipy.stats.distribution_cases import CASES, FRACTIONS
 from tracer import grad, jit, jvp, vmap
 from tracer.errors import ArgumentError, DTypeError, ShapeError
 from tracer.scipy import stats

@@ -15,7 +15,7 @@ from tracer.errors import DTypeError
 from tracer.ir import dtypes
 
 TABLE: dict[str, dict[str, str | None]] = json.loads(
-    (Path(__file__).parents[1] / "ir" / "promotion_table.json").read_text(encoding="utf-8")
+    (Path(__file__).parents[2] / "ir" / "promotion_table.json").read_text(encoding="utf-8")
 )
 STRONG = [name for name in TABLE if not name.endswith("*")]
 NUMBERS: dict[str, Any] = {"bool": True, "i64*": 1, "f64*": 1.0, "c128*": 1j}

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import tracer
-from tests.codegen.llvm.pair_products import NAME, Array, Sizes, assert_near, both_ways, operands, product
-from tests.codegen.llvm.tile_model import INSTRUCTIONS, TileUnit
+from tests.codegen.llvm.kernels.gemm.pair_products import NAME, Array, Sizes, assert_near, both_ways, operands, product
+from tests.codegen.llvm.kernels.gemm.tile_model import INSTRUCTIONS, TileUnit
 from tracer.codegen.llvm.kernel_modules import PRODUCT, _Modules, _Shared
 from tracer.codegen.llvm.kernels.gemm import amx
 from tracer.codegen.llvm.kernels.gemm.bf16_amx import COLUMNS, DEPTH, ROWS, tile_products_text
@@ -178,8 +178,8 @@ def test_new_threads_multiply() -> None:
 
 _FORK = """
 import os
-from tests.codegen.llvm.pair_products import operands
-from tests.codegen.llvm.kernels.test_bf16_amx import shared_product
+from tests.codegen.llvm.kernels.gemm.pair_products import operands
+from tests.codegen.llvm.kernels.gemm.test_bf16_amx import shared_product
 a, b = operands(300, 256, 300)
 expected = shared_product(a, b, 2)
 child = os.fork()

@@ -184,35 +184,35 @@ def test_what_is_no_number_or_infinite_gives_nan_and_never_the_start(name: str, 
 
 def test_mistakes_are_told() -> None:
     with pytest.raises(
-        ShapeError, match=r"^cg at test_sparse.py:\d+: A is a function, or a square matrix\n  got an arr"
+        ShapeError, match=r"^cg at test_linalg.py:\d+: A is a function, or a square matrix\n  got an arr"
     ):
         linalg.cg(np.ones((2, 3)), np.ones(3))
-    with pytest.raises(ShapeError, match=r"^gmres at test_sparse.py:\d+: x0 must be a tree like b\n  expected"):
+    with pytest.raises(ShapeError, match=r"^gmres at test_linalg.py:\d+: x0 must be a tree like b\n  expected"):
         linalg.gmres(np.eye(3), np.ones(3), np.ones(2))
-    with pytest.raises(ShapeError, match=r"^bicgstab at test_sparse.py:\d+: what A returns must be a tree like b"):
+    with pytest.raises(ShapeError, match=r"^bicgstab at test_linalg.py:\d+: what A returns must be a tree like b"):
         linalg.bicgstab(lambda v: (v, v), np.ones(3))
-    with pytest.raises(ShapeError, match=r"^cg at test_sparse.py:\d+: what M returns must be a tree like b"):
+    with pytest.raises(ShapeError, match=r"^cg at test_linalg.py:\d+: what M returns must be a tree like b"):
         linalg.cg(np.eye(3), np.ones(3), M=lambda v: v[:2])
     with pytest.raises(ArgumentError, match=r'^gmres at .*: solve_method is "batched" or "incremental"\n  got .qr.$'):
         linalg.gmres(np.eye(3), np.ones(3), solve_method="qr")
     with pytest.raises(ArgumentError, match=r"^gmres at .*: an iteration needs one direction at least\n  got restart"):
         linalg.gmres(np.eye(3), np.ones(3), restart=0)
     with pytest.raises(
-        ArgumentError, match=r"^gmres at test_sparse.py:\d+: restart takes an integer\n  got float"
+        ArgumentError, match=r"^gmres at test_linalg.py:\d+: restart takes an integer\n  got float"
     ) as told:
         linalg.gmres(np.eye(3), np.ones(3), restart=2.0)
-    assert [frame.path.name for frame in told.traceback] == ["test_sparse.py"]
-    with pytest.raises(ShapeError, match=r"^cg at test_sparse.py:\d+: the last axis of the first"):
+    assert [frame.path.name for frame in told.traceback] == ["test_linalg.py"]
+    with pytest.raises(ShapeError, match=r"^cg at test_linalg.py:\d+: the last axis of the first"):
         linalg.cg(np.eye(2), np.ones(3))
     for sparse in (scipy.sparse.eye_array(3), scipy.sparse.linalg.aslinearoperator(np.eye(3))):
         with pytest.raises(
             ArgumentError,
-            match=rf"^cg at test_sparse.py:\d+: A is a function of arrays of ours, or a square matrix\n"
+            match=rf"^cg at test_linalg.py:\d+: A is a function of arrays of ours, or a square matrix\n"
             rf"  got {type(sparse).__name__} of scipy.sparse, which computes with NumPy's arrays\n"
             r"  help: A.toarray\(\), or the product written with tracer.numpy$",
         ):
             linalg.cg(sparse, np.ones(3))
-    with pytest.raises(ArgumentError, match=r"^cg at test_sparse.py"):
+    with pytest.raises(ArgumentError, match=r"^cg at test_linalg.py"):
         linalg.cg(None, np.ones(3))
 
 

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.codegen.llvm.pair_products import NAME, Sizes, assert_near, both_ways, operands, product
+from tests.codegen.llvm.kernels.gemm.pair_products import NAME, Sizes, assert_near, both_ways, operands, product
 from tracer.codegen.llvm.kernel_modules import PRODUCT
 from tracer.codegen.llvm.kernels.gemm.bf16_dot import dots_text, has_dots
 from tracer.codegen.llvm.toolchain.object_code import LoadedModule, compile_object, load_object
