@@ -279,7 +279,7 @@ def _value(value: Any) -> str:
 
 
 def _record(value: Any) -> str:
-    given = [(item.name, getattr(value, item.name)) for item in fields(value) if item.init]
+    given = [(item.name, getattr(value, item.name)) for item in fields(value) if item.init and item.repr]
     return f"{type(value).__name__}({', '.join(f'{name}={_value(item)}' for name, item in given)})"
 
 

@@ -41,7 +41,7 @@ class UserRule:
     """The user's rule, as a parameter of an equation. It prints as its name, and equals only itself."""
 
     name: str
-    serial: int = field(default_factory=itertools.count().__next__, kw_only=True)
+    serial: int = field(default_factory=itertools.count().__next__, kw_only=True, repr=False)
 
     def __tracer_digest__(self) -> str:
         """Tell rules of equal names apart."""
