@@ -127,8 +127,15 @@ def _beside(function: Function, values: Sequence[Any]) -> _Beside | None:
     expected = [next(given) if type(x) is Array else None for x in values]
     if len(equation.inputs) != len(values) or not equation.primitive.splat:
         return None
-    for atom, variable in zip(equation.inputs, expected, strict=True):
-        if variable is not atom and (variable is not None or not isinstance(atom, Literal)):
+    for x, atom, variable in zip(values, equation.inputs, expected, strict=True):
+        if variable is atom:
+            continue
+        if variable is not None or not isinstance(atom, Literal):
+            return None
+        try:
+            if _literal(x, atom.type) != atom:  # made of the number, not the number itself
+                return None
+        except OverflowError:
             return None
     operands: list[Any] = [x if type(x) is Array else atom for x, atom in zip(values, equation.inputs, strict=True)]
     run = prepared(equation.primitive, operands, equation.params)
