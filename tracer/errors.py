@@ -2,7 +2,7 @@
 
     TracerError                      base of all of them
     ├── InternalError                a bug in tracer: carries the program that shows it
-    ├── ShapeError (ValueError)      shapes that do not fit
+    ├── ShapeError (TypeError, ValueError)  shapes that do not fit
     │   ├── AxisError (np.exceptions.AxisError)  an axis out of range or given twice
     │   └── IndexShapeError (IndexError)  index arrays that do not broadcast together
     ├── DTypeError (TypeError)       dtypes that do not fit an operation
@@ -18,12 +18,17 @@
     ├── LeakedTracerError            a traced array used after its trace ended
     ├── ClosureError (TypeError)     a function with rules of its own closes over an array that is differentiated
     ├── MutationError (TypeError)    `x[i] = v` on a handle that the current trace does not own
+    ├── ModuleError (AttributeError)  a module's attribute written where it is closed, drawn from where it has no key
     ├── NoRuleError (TypeError)      a primitive lacks the rule that a transform needs, and why
     ├── CheckError                   `check(condition, message)` failed, eagerly or in compiled code
     ├── OutOfBoundsError (IndexError)  a checked index is out of bounds
+    ├── OutOfMemoryError (MemoryError)  arrays, or a program's temporaries, do not fit in memory
+    ├── NestingError (RecursionError)  calls are nested too deeply for Python's stack
+    ├── DivisionError (ZeroDivisionError)  an integer is divided by zero under `config.debug_division`
     ├── MatrixError (np.linalg.LinAlgError)  a matrix that is known is singular, or not positive definite
     ├── DeviceError                  a device that is not there, arrays on different devices
     ├── ExportError (BufferError)    memory that DLPack cannot share as asked
+    ├── CheckpointError (ValueError)  a file that is damaged, or holds another tree
     ├── SettingError (ValueError)    an unknown setting, or a value that it does not take
     └── ProgramTextError (ValueError)  text that is no program
 
@@ -60,8 +65,8 @@ class InternalError(TracerError):
     """A bug in tracer itself."""
 
 
-class ShapeError(TracerError, ValueError):
-    """Shapes that do not fit the operation."""
+class ShapeError(TracerError, TypeError, ValueError):
+    """Shapes that do not fit the operation. NumPy raises a ValueError for these, JAX a TypeError."""
 
 
 class AxisError(ShapeError, np.exceptions.AxisError):
@@ -132,6 +137,10 @@ class MutationError(TracerError, TypeError):
     """`x[i] = v` on a handle that the current trace may not rebind."""
 
 
+class ModuleError(TracerError, AttributeError):
+    """An attribute of a module that is written, or a layer that draws, where the module does not allow it."""
+
+
 class NoRuleError(TracerError, TypeError):
     """A primitive has no rule for a transform, for a stated reason."""
 
@@ -144,6 +153,18 @@ class OutOfBoundsError(TracerError, IndexError):
     """A checked index was out of bounds."""
 
 
+class OutOfMemoryError(TracerError, MemoryError):
+    """Arrays, or the temporaries of a compiled program, do not fit in memory."""
+
+
+class NestingError(TracerError, RecursionError):
+    """Transforms, branches or loops are nested too deeply for Python's stack."""
+
+
+class DivisionError(TracerError, ZeroDivisionError):
+    """An integer was divided by zero under `config.debug_division`."""
+
+
 class MatrixError(TracerError, np.linalg.LinAlgError):
     """A matrix that is known has no inverse, or no factor."""
 
@@ -154,6 +175,10 @@ class DeviceError(TracerError, RuntimeError):
 
 class ExportError(TracerError, BufferError):
     """DLPack cannot share the memory of an array as asked: its dtype, its layout, another device, a stream."""
+
+
+class CheckpointError(TracerError, ValueError):
+    """A file of arrays that is damaged, cannot be read or written, or holds another tree."""
 
 
 class SettingError(TracerError, ValueError):

@@ -11,6 +11,7 @@ A setting that is read while a function is traced or compiled is part of the key
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import operator
 import os
 import threading
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar, overl
 
 import numpy as np
 
-from tracer.errors import SettingError, message
+from tracer.errors import DeviceError, SettingError, message
 from tracer.lazy import LazyModule
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class Setting(Generic[T]):
         if config is None:
             return self
         name = self.name
-        values: dict[str, Any] = config._local.values
+        values: dict[str, Any] = overrides.values
         if name in values:
             return values[name]  # type: ignore[no-any-return]
         values = config._values
@@ -142,10 +143,16 @@ class Setting(Generic[T]):
         """Return the value in the setting's own type. Raises SettingError if the setting does not accept it."""
         try:
             return self.read(value)
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except DeviceError:
+            raise
+        except Exception:  # int, dtype and Path raise many kinds for objects of other types
             raise SettingError(
-                message(f"{origin} does not take {value!r}", f"it is {self.meaning}", help=f"give {self.takes}")
+                message(f"{origin} does not take {_shown(value)}", f"it is {self.meaning}", help=f"give {self.takes}")
             ) from None
+
+
+def _shown(value: Any) -> str:
+    return f"{value!r}"[:80]
 
 
 def _read_float(value: Any) -> np.dtype[Any]:
@@ -155,9 +162,30 @@ def _read_float(value: Any) -> np.dtype[Any]:
     return dtype
 
 
+def _read_integer(value: Any) -> int:
+    """Return an integer, or the integer of a text. Raises ValueError or TypeError for others, bools among them."""
+    if isinstance(value, bool):
+        raise ValueError
+    return int(value) if isinstance(value, str) else operator.index(value)
+
+
+def _read_int(value: Any) -> np.dtype[Any]:
+    dtype: np.dtype[Any] = np.dtype(value)
+    if value is None or dtype not in (np.dtype("int32"), np.dtype("int64")):
+        raise ValueError
+    return dtype
+
+
 def _read_count(value: Any) -> int:
-    count = int(value)
-    if isinstance(value, bool | float) or count < 0:
+    count = _read_integer(value)
+    if count < 0:
+        raise ValueError
+    return count
+
+
+def _read_threads(value: Any) -> int:
+    count = _read_count(value)
+    if count >= 1 << 31:  # `thread_count` is an int32
         raise ValueError
     return count
 
@@ -167,19 +195,27 @@ def _read_bool(value: Any) -> bool:
 
 
 def _read_device(value: Any) -> str:
-    name, colon, ordinal = value.partition(":")
-    if name == "cpu" and not colon:
-        return "cpu"
-    if name != "cuda" or (colon and not ordinal.isdecimal()):
+    name, colon, ordinal = str(value).partition(":")
+    if name == "cuda" and (ordinal.isdecimal() or not colon):
+        raise DeviceError(message(f"config.default_device: no device {str(value)!r}", *missing_cuda()))
+    if name != "cpu" or ordinal not in ("", "0"):
         raise ValueError
-    return f"cuda:{int(ordinal or 0)}"
+    return "cpu"
+
+
+def missing_cuda() -> tuple[str, str]:
+    """Return the lines of an error that say why no GPU takes arrays, and what there is for them."""
+    missing = "whole programs do not run on GPUs yet"
+    if importlib.util.find_spec("cupy") is None:
+        missing = f"CuPy is not installed (the extra tracer[cuda]); and {missing}"
+    return missing, "help: jit(f).lower(x).cuda() shows the kernels that a program would have"
 
 
 def _read_bits(value: Any) -> int | None:
     if value is None or value == "":
         return None
-    bits = int(value)
-    if isinstance(value, bool | float) or bits not in (0, 128, 256, 512):
+    bits = _read_integer(value)
+    if bits not in (0, 128, 256, 512):
         raise ValueError
     return bits
 
@@ -206,15 +242,21 @@ USER_CACHE = "~/.cache/tracer/kernels"
 """A directory in the user's cache, which `XDG_CACHE_HOME` may have elsewhere: looked up when it is used."""
 
 
-class _Local(threading.local):
-    """Values set by open `using` blocks of this thread."""
+class Overrides(threading.local):
+    """Values set by open `using` blocks of this thread. token: the same, hashable; None outside all blocks."""
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
         self.token: tuple[Any, ...] | None = None
 
 
-KEYED = ("default_float", "deterministic", "loop_memory", "fp_contract", "vector_bits")
+overrides = Overrides()
+
+
+KEYED = (
+    "default_float", "default_int", "deterministic", "index_errors", "loop_memory", "fp_contract", "vector_bits",
+    "debug_division",
+)  # fmt: skip
 """The settings that a traced or compiled program depends on."""
 _keyed: Callable[[Any], tuple[Any, ...]] = operator.attrgetter(*KEYED)
 
@@ -233,15 +275,19 @@ class Config:
         "the dtype of Python floats, creation functions, initializers and random samplers",
         np.dtype("float64"), _read_float, '"float32" or "float64"',
     )  # fmt: skip
+    default_int = Setting(
+        "the dtype of integers from creation functions, lists and random samplers, and of dtype=int",
+        np.dtype("int64"), _read_int, '"int32" or "int64"',
+    )  # fmt: skip
     threads = Setting(
         "the number of threads of compiled code; 0 for as many as the process may use",
-        0, _read_count, "an integer, 0 or more",
+        0, _read_threads, "an integer from 0 to 2**31 - 1",
     )  # fmt: skip
     deterministic = Setting(
         "whether library calls, too, give the same bits for any number of threads",
         False, _read_bool, "True or False",
     )  # fmt: skip
-    default_device = Setting("where arrays are made", "cpu", _read_device, '"cpu", "cuda" or "cuda:N"')
+    default_device = Setting("where arrays are made", "cpu", _read_device, '"cpu"')
     cache_dir = Setting["pathlib.Path | None"](
         "the directory of compiled programs kept between processes; None for no such directory",
         None, _read_directory, "a path, or None",
@@ -254,6 +300,10 @@ class Config:
     kernel_dir = Setting["pathlib.Path | str | None"](
         "the directory of the code that all programs share, kept between processes; None to keep it where programs are",
         USER_CACHE, _read_directory, "a path, or None",
+    )  # fmt: skip
+    index_errors = Setting(
+        "whether indices out of bounds raise; if not, reads take the nearest element and writes are dropped, as in JAX",
+        True, _read_bool, "True or False",
     )  # fmt: skip
     loop_memory = Setting[int | None](
         "the bytes that a while_loop's derivative in reverse may keep of its steps; None for all that it takes",
@@ -268,15 +318,23 @@ class Config:
         "the widest vectors that compiled code may use, in bits; None for the machine's; 0 for one element at a time",
         None, _read_bits, "0, 128, 256, 512 or None",
     )  # fmt: skip
+    debug_division = Setting(
+        "whether integer division and remainder by zero raise, with the line, eagerly and from compiled code",
+        False, _read_bool, "True or False",
+    )  # fmt: skip
 
     def __init__(self) -> None:
-        self._values: dict[str, Any] = {}
-        self._local = _Local()
+        object.__setattr__(self, "_values", {})
+
+    _values: dict[str, Any]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not name.startswith("_"):
-            self._setting(name)
+        self._setting(name)
         object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        setting = self._setting(name)
+        raise SettingError(message(f"config.{name} cannot be deleted", help=f"its default is {setting.default!r}"))
 
     def update(self, name: str, value: Any) -> None:
         """Set a setting by name. Raises SettingError for an unknown name or a value that is not accepted.
@@ -284,9 +342,11 @@ class Config:
         JAX's settings are accepted with the value that holds here: `jax_enable_x64` True, `jax_platform_name` "cpu",
         `jax_debug_nans` False.
         """
-        if name in JAXS:
-            _require_jaxs(name, value)
+        given: object = name
+        if isinstance(given, str) and given in JAXS:
+            _require_jaxs(given, value)
         else:
+            self._setting(name)
             setattr(self, name, value)
 
     def __getattr__(self, name: str) -> Any:
@@ -298,7 +358,7 @@ class Config:
     def using(self, **values: Any) -> Iterator[None]:
         """Set one or more settings on this thread until the block ends."""
         checked = {name: self._setting(name).checked(value, f"config.{name}") for name, value in values.items()}
-        outer = self._local.values
+        outer = overrides.values
         gate.close()
         self._set_here({**outer, **checked})
         if "threads" in checked:
@@ -312,22 +372,19 @@ class Config:
             gate.open()
 
     def _set_here(self, values: dict[str, Any]) -> None:
-        self._local.values = values
-        self._local.token = tuple(values.items()) or None
-
-    @property
-    def token(self) -> tuple[Any, ...] | None:
-        """Values that this thread overrides, hashable; None for none. See `Gate.epoch` for values set for good."""
-        return self._local.token
+        overrides.values = values
+        overrides.token = tuple(values.items()) or None
 
     def key(self) -> tuple[Any, ...]:
         """Return the values of the settings that programs depend on, as part of the key of a compiled program."""
         return _keyed(self)
 
-    def _setting(self, name: str) -> Setting[Any]:
-        setting = SETTINGS.get(name)
+    def _setting(self, name: object) -> Setting[Any]:
+        setting = SETTINGS.get(name) if isinstance(name, str) else None
         if setting is None:
-            raise SettingError(message(f"config has no setting {name!r}", help=f"there are {', '.join(SETTINGS)}"))
+            raise SettingError(
+                message(f"config has no setting {_shown(name)}", help=f"there are {', '.join(SETTINGS)}")
+            )
         return setting
 
     def __repr__(self) -> str:
@@ -368,9 +425,9 @@ JAXS = {
 
 def _require_jaxs(name: str, value: Any) -> None:
     setting = JAXS[name]
-    if value not in setting.values:
+    if not any(value is v or (type(value) in (bool, int, str) and value == v) for v in setting.values):
         raise SettingError(
-            message(f"config: {name} is {setting.values[0]!r}, not {value!r}", setting.why, help=setting.remedy)
+            message(f"config: {name} is {setting.values[0]!r}, not {_shown(value)}", setting.why, help=setting.remedy)
         )
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from tracer.trace.array import Array
 
-ArrayLike: TypeAlias = "Array | np.ndarray[Any, Any] | np.generic | bool | int | float | complex"
+if TYPE_CHECKING:
+    ArrayLike: TypeAlias = Array | np.ndarray[Any, Any] | np.generic | bool | int | float | complex
+else:
+    ArrayLike = Array | np.ndarray | np.generic | bool | int | float | complex  # without parameters, for isinstance
 """What functions take as one array: an Array, NumPy's arrays and scalars, Python numbers."""
 
 DTypeLike: TypeAlias = Any  # anything np.dtype accepts, and tracer.numpy's own names: too many to list

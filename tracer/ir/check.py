@@ -19,7 +19,7 @@ from tracer.ir import dtypes
 from tracer.ir.primitive import Effect
 from tracer.ir.program import Equation, Literal, Program, Var, infer_types
 from tracer.ir.text import equation_text, name_text, program_text
-from tracer.ir.types import ArrayType
+from tracer.ir.types import ArrayType, Float0Type, KeyType, StackType
 
 NOTE_LINES = 200  # of the program, attached to the error
 
@@ -126,8 +126,20 @@ def _types(equation: Equation) -> str | None:
         return f"it has {len(outputs)} outputs, but {equation.primitive.name} gives {len(inferred)}"
     for position, (variable, type) in enumerate(zip(outputs, inferred, strict=True)):
         if variable.type is not type and variable.type != type:
+            if not _is_type(type):  # parameters of the wrong type came into it
+                return f"output {position} has the type {variable.type}, but no type is inferred from the parameters"
             return f"output {position} has the type {variable.type}, but {type} is inferred"
     return None
+
+
+def _is_type(type: object) -> bool:
+    """Whether a rule gave a type: an array's has a dtype that exists, and sizes."""
+    if isinstance(type, StackType):
+        return _is_type(type.item)
+    if not isinstance(type, ArrayType):
+        return isinstance(type, KeyType | Float0Type)
+    known: object = type.dtype
+    return isinstance(known, np.dtype) and known in dtypes.SHORT_NAMES and all(isinstance(n, int) for n in type.shape)
 
 
 def _guard(equation: Equation) -> str | None:

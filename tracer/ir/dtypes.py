@@ -73,6 +73,7 @@ ALL: Final = tuple(SHORT_NAMES)
 
 _SIGNED, _UNSIGNED = frozenset(SIGNED + NARROW_SIGNED), frozenset(UNSIGNED + NARROW_UNSIGNED)
 _FLOATS, _COMPLEX = frozenset(FLOATS + NARROW_FLOATS), frozenset(COMPLEX)
+_INEXACT = _FLOATS | _COMPLEX
 _NARROW = frozenset(NARROW_FLOATS + NARROW_INTEGERS)
 
 
@@ -117,7 +118,7 @@ def is_complex(dtype: DType) -> bool:
 
 def is_inexact(dtype: DType) -> bool:
     """Whether values of the dtype carry derivatives: floats and complex numbers."""
-    return dtype in _FLOATS or dtype in _COMPLEX
+    return dtype in _INEXACT
 
 
 def is_narrow(dtype: DType) -> bool:

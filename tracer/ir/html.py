@@ -2,7 +2,8 @@
 
 One `<div>` with its own `<style>`, without scripts and external resources. A click on a variable goes to its
 definition; hovering shows its type and marks its other uses. Colours are mixed with the page's own text colour, so
-they suit light and dark themes alike.
+they suit light and dark themes alike. Notebooks that are not trusted, and pages that show exported ones, drop styles:
+so the lines stand in a `<pre>`, which keeps font and indentation, and sources are comments of the text.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ _renderings: defaultdict[str, Iterator[int]] = defaultdict(lambda: itertools.cou
 _STYLE = """
 {id} {{ font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: 0.92em;
   line-height: 1.5; overflow-x: auto; color: inherit; tab-size: 2; }}
-{id} .lines {{ display: inline-block; min-width: min(100%, 60em); }}
+{id} .lines {{ display: inline-block; min-width: min(100%, 60em); margin: 0; padding: 0; border: 0; font: inherit;
+  color: inherit; background: none; overflow: visible; }}
 {id} .line {{ display: flex; justify-content: space-between; gap: 3em; white-space: pre; }}
 {id} .source {{ opacity: 0.5; }}
 {id} summary {{ cursor: pointer; list-style: none; }}
@@ -53,7 +55,7 @@ def program_html(program: Program) -> str:
     prefix = f"tracer-{digest}-{next(_renderings[digest])}"
     lines = program_lines(program)
     style = f"<style>{_style(prefix, lines)}</style>"
-    body = f'<div class="lines">{"".join(_body(lines, prefix))}</div>'
+    body = f'<pre class="lines">{"".join(_body(lines, prefix))}</pre>'
     return f'<div class="tracer-program" id="{prefix}">{style}{body}</div>'
 
 
@@ -93,7 +95,7 @@ def _ends(lines: list[Line]) -> dict[int, int]:
 def _line(line: Line, prefix: str) -> str:
     code = "".join(_token(token, prefix) for token in line.tokens)
     fold = '<span class="fold"></span>' if line.opens and line.depth > 0 else ""
-    source = f'<span class="source">{escape(line.source)}</span>' if line.source else ""
+    source = f'<span class="source"> # {escape(line.source)}</span>' if line.source else ""
     return f'<div class="line"><span>{INDENT * line.depth}{code}{fold}</span>{source}</div>'
 
 

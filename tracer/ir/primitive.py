@@ -158,8 +158,19 @@ class Convert(Data):
     """Change of dtype at every element."""
 
 
+class Parts(Data):
+    """Complex number and its parts, at every element. kind: "imag" is one of them, "complex" is made of both."""
+
+    kind: str
+
+
 class Checked(Data):
-    """First operand at every element, with a fault where it is out of `bounds` and the second operand holds."""
+    """First operand at every element, with a fault where it is not allowed and the second operand holds.
+
+    kind: "indices" must be within `bounds`, a "divisor" must not be zero.
+    """
+
+    kind: str = "indices"
 
 
 class IndexMap(Data):
@@ -249,8 +260,8 @@ class Alias(Data):
 
 
 Lowering = (
-    Pointwise | Compare | Convert | Checked | IndexMap | Generate | Join | Gather | Scatter | Reduce | ArgReduce | Scan
-    | Library | Structured | Composite | Alias
+    Pointwise | Compare | Convert | Parts | Checked | IndexMap | Generate | Join | Gather | Scatter | Reduce | ArgReduce
+    | Scan | Library | Structured | Composite | Alias
 )  # fmt: skip
 
 
@@ -312,6 +323,8 @@ class Primitive:
                 return op is not None
             case Composite(computes=computes):
                 return computes
+            case Checked(kind):
+                return kind == "divisor"
             case Compare() | Generate() | Reduce() | ArgReduce() | Scan() | Library():
                 return True
             case _:

@@ -19,6 +19,7 @@ import numpy as np
 
 from tracer.errors import StorageDTypeError, message
 from tracer.ir import dtypes
+from tracer.ir.cells import cell_name
 from tracer.ir.digest import encode
 from tracer.ir.primitive import Effect, Primitive
 from tracer.ir.types import ArrayType, Type, array_type, with_shape
@@ -39,7 +40,7 @@ class Source(NamedTuple):
     scope: str = ""
 
     def __str__(self) -> str:
-        name = self.file.replace("\\", "/").rsplit("/", 1)[-1]
+        name = cell_name(self.file) or self.file.replace("\\", "/").rsplit("/", 1)[-1]
         return f"{name}:{self.line}"
 
 

@@ -36,7 +36,10 @@ def read_program(
     Raises ProgramTextError with the line, the column and the expected text.
     """
     reader = _Reader(text, primitives, enums or {}, records or {})
-    program = reader.program()[1]
+    try:
+        program = reader.program()[1]
+    except RecursionError:
+        reader.fail("values and programs that are nested less deeply")
     if reader.token.kind != "end":
         reader.fail("the end of the text")
     return program
@@ -226,7 +229,11 @@ class _Reader(Cursor):
         self.advance()
         if self.take("("):
             record = self.lookup(self.records, "a record that was passed to read_program(records=...)", token)
-            return record(**dict([self.field() for _ in self.separated(")")]))
+            fields = dict([self.field() for _ in self.separated(")")])
+            try:
+                return record(**fields)
+            except (TypeError, ValueError) as error:
+                return self.fail(f"the fields of {token.text} ({error})", token)
         kind, dot, member = token.text.partition(".")
         if dot:
             enum = self.lookup(self.enums, "an enum that was passed to read_program(enums=...)", token, kind)
@@ -260,7 +267,7 @@ class _Reader(Cursor):
 
     def integer(self) -> int:
         token = self.next("scalar", "a number")
-        if not token.text.isdecimal():
+        if not token.text.isdecimal() or len(token.text) > _DIGITS:
             self.fail("a whole number, 0 or more", token)
         return int(token.text)
 
@@ -275,7 +282,7 @@ class _Reader(Cursor):
         return value
 
     def number(self, token: Token) -> int | float | complex:
-        if is_integer_text(token.text):
+        if is_integer_text(token.text) and len(token.text) <= _DIGITS:
             return int(token.text)
         is_complex = is_complex_text(token.text)
         value = scalar_value(token.text, dtypes.C128 if is_complex else dtypes.F64)
@@ -290,6 +297,7 @@ class _Reader(Cursor):
             self.fail("a string with JSON's escapes", token)
 
 
+_DIGITS = 4000  # Python converts some 4,300
 _CONSTANTS = {"None": None, "True": True, "False": False}
 
 

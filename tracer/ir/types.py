@@ -105,13 +105,9 @@ def size(type: Type) -> int:
 
 def is_differentiable(type: Type) -> bool:
     """Whether values of the type have tangents other than float0."""
-    match type:
-        case ArrayType(dtype):
-            return dtypes.is_inexact(dtype)
-        case StackType(item):
-            return is_differentiable(item)
-        case _:
-            return False
+    if type.__class__ is StackType:
+        type = type.item
+    return type.__class__ is ArrayType and dtypes.is_inexact(type.dtype)
 
 
 def tangent_type(type: Type) -> Type:

@@ -40,9 +40,10 @@ def block_chains(program: Program, target: Target = CPU) -> Program:
 
 
 class _Step(NamedTuple):
-    """An equation of a chain, and along which axis its output is cut, and each operand (None: it is read whole).
+    """Equation of a chain, with the axes along which it is cut into blocks.
 
-    is_copy: the equation is from outside, and stays there as well.
+    out: axis of the output. operands: axis of each operand, None where a block reads all of it. is_copy: whether the
+    equation stands outside the chain and is computed there too.
     """
 
     equation: Equation

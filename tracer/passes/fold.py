@@ -49,7 +49,7 @@ def _evaluate(equation: Equation) -> list[Atom] | None:
     primitive, lower = equation.primitive, equation.primitive.lower
     if equation.effects or isinstance(primitive.reference, NoRule) or primitive is optimization_barrier_p:
         return None
-    if isinstance(lower, Structured) and lower.kind not in ("imag", "complex"):
+    if isinstance(lower, Structured):
         return None
     types = [variable.type for variable in equation.outputs]
     if not all(isinstance(type, ArrayType) and not type.shape for type in types):

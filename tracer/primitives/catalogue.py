@@ -35,6 +35,7 @@ from tracer.primitives.elementwise.bits import BITS
 from tracer.primitives.elementwise.comparison import COMPARISON
 from tracer.primitives.elementwise.complex import COMPLEX
 from tracer.primitives.elementwise.conversion import CONVERSION
+from tracer.primitives.elementwise.divisors import DIVISORS
 from tracer.primitives.elementwise.exponential import EXPONENTIAL
 from tracer.primitives.elementwise.fma import FUSED
 from tracer.primitives.elementwise.hyperbolic import HYPERBOLIC
@@ -44,11 +45,16 @@ from tracer.primitives.elementwise.rounding import ROUNDING
 from tracer.primitives.elementwise.special import SPECIAL
 from tracer.primitives.elementwise.stop_gradient import GRADIENTS
 from tracer.primitives.elementwise.trigonometric import TRIGONOMETRIC
+from tracer.primitives.fourier import FOURIER
 from tracer.primitives.linalg.convolution import CONVOLUTION
 from tracer.primitives.linalg.dot_general import CONTRACTIONS
 from tracer.primitives.linalg.factorizations import FACTORIZATIONS
+from tracer.primitives.linalg.orthogonal import ORTHOGONAL
+from tracer.primitives.linalg.similarity import SIMILARITY
 from tracer.primitives.linalg.solve import SOLVES
+from tracer.primitives.linalg.spectral import SPECTRAL
 from tracer.primitives.linalg.triangular import TRIANGULAR
+from tracer.primitives.linalg.tridiagonal_solve import TRIDIAGONAL_SOLVES
 
 ELEMENTWISE: Final[tuple[Primitive, ...]] = (
     *ARITHMETIC,
@@ -71,6 +77,7 @@ CATALOGUE: Final[tuple[Primitive, ...]] = (
     *SHAPES,
     *JOINING,
     *SLICING,
+    *DIVISORS,
     *SCATTER_MUL,
     *SLIDING,
     *REDUCTIONS,
@@ -82,6 +89,11 @@ CATALOGUE: Final[tuple[Primitive, ...]] = (
     *TRIANGULAR,
     *FACTORIZATIONS,
     *SOLVES,
+    *FOURIER,
+    *ORTHOGONAL,
+    *SPECTRAL,
+    *SIMILARITY,
+    *TRIDIAGONAL_SOLVES,
     *LINEAR_SOLVES,
     *RANDOM,
     *CALLS,

@@ -6,7 +6,9 @@ from typing import Final
 
 from tracer.schedule.algorithms.convolutions import CONVOLUTION
 from tracer.schedule.algorithms.cumulative_tiles import CUMULATIVE
+from tracer.schedule.algorithms.decompositions import DECOMPOSITIONS
 from tracer.schedule.algorithms.factorizations import CHOLESKY, LU, TRIANGULAR_SOLVE
+from tracer.schedule.algorithms.fourier import FFT
 from tracer.schedule.algorithms.matmul import DOT
 from tracer.schedule.algorithms.merge_sort import SORT
 from tracer.schedule.algorithms.top_k import TOP_K
@@ -15,15 +17,14 @@ from tracer.schedule.elements.maps import (
     CALL,
     CHECKED,
     COMPARE,
-    COMPLEX_PARTS,
     COMPOSITE,
     CONVERT,
     COUNTER,
     CUSTOM_JVP,
     CUSTOM_VJP,
     GATHER,
-    IMAGINARY_PART,
     INDEX_MAP,
+    PARTS,
     POINTWISE,
 )
 from tracer.schedule.terms.schedules import Schedule, Schedules
@@ -44,11 +45,11 @@ from tracer.schedule.write.stacks import (
 )
 
 SCHEDULES: Final[tuple[Schedule, ...]] = (
-    POINTWISE, COMPARE, CHECKED, CONVERT, IMAGINARY_PART, COMPLEX_PARTS, INDEX_MAP, COUNTER, GATHER, ALIAS,
+    POINTWISE, COMPARE, CHECKED, CONVERT, PARTS, INDEX_MAP, COUNTER, GATHER, ALIAS,
     REDUCE, CUMULATIVE, CONCATENATE, PAD, SCATTER, UPDATE_SLICE,
     WHILE, FOR, SCAN, COND, CALLBACK, CHECK,
     STACK_EMPTY, STACK_SPREAD, STACK_PUSH, STACK_POP, STACK_ITEM, STACK_PUT, STACK_ADD_AT, STACK_SUM,
-    DOT, CONVOLUTION, SORT, TOP_K, CHOLESKY, LU, TRIANGULAR_SOLVE,
+    DOT, CONVOLUTION, SORT, TOP_K, CHOLESKY, LU, TRIANGULAR_SOLVE, FFT, *DECOMPOSITIONS,
     COMPOSITE, ARG_REDUCE, CALL, CUSTOM_JVP, CUSTOM_VJP,
 )  # fmt: skip
 ALL: Final = Schedules(SCHEDULES)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tracer.ir.loop import Buffer, Function, Module, Space
 from tracer.ir.loop.build import Builder
-from tracer.ir.primitive import Effect, Structured
+from tracer.ir.primitive import Effect
 from tracer.ir.program import Program
 from tracer.ir.target import CPU, PLAIN, Target
 from tracer.ir.types import Type
@@ -21,9 +21,11 @@ from tracer.schedule.cpu.outlined_reductions import outline_reductions
 from tracer.schedule.cpu.parallelise import parallelise
 from tracer.schedule.cpu.vectorise import vectorise
 from tracer.schedule.elements.gather_bounds import FaultSite, FaultSites
+from tracer.schedule.gpu.mapping import GpuSchedule, map_to_gpu
 from tracer.schedule.loops.minmax_keys import key_minmax
 from tracer.schedule.loops.reduction_splitting import split_reductions
 from tracer.schedule.loops.row_fusion import fuse_rows
+from tracer.schedule.loops.scalarise import one_at_a_time
 from tracer.schedule.loops.storage_folding import fold_storage
 from tracer.schedule.math.legalise import expand_math
 from tracer.schedule.memory.arena_allocation import allocate_arena, reuse_buffers
@@ -67,6 +69,16 @@ LOOP_PIPELINE: Final[tuple[LoopPass, ...]] = (
     LoopPass("outline_reductions", outline_reductions),
 )
 """The passes from a program's loop nests to those of a CPU."""
+ELEMENTWISE_PIPELINE: Final = tuple(each for each in LOOP_PIPELINE if each.name in ("vectorise", "expand_math"))
+"""The passes of a single loop over the elements: see `symbolic_size`."""
+GPU_PIPELINE: Final[tuple[LoopPass, ...]] = (
+    LoopPass("allocate_arena", allocate_arena),
+    LoopPass("map_to_gpu", lambda module: map_to_gpu(module).module),
+    LoopPass("expand_math", expand_math),
+)
+"""The passes from a program's loop nests to a GPU's kernels."""
+ONE_AT_A_TIME: Final = LoopPass("one_at_a_time", one_at_a_time)
+"""The last pass where vectors are switched off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +155,15 @@ def schedule(
     return replace(plain, module=module)
 
 
+def gpu_schedule(
+    program: Program, target: Target, passes: Sequence[LoopPass] = GPU_PIPELINE
+) -> tuple[Scheduled, GpuSchedule]:
+    """Return the loops of a program optimised for a GPU, and its kernels, with the steps that still need the host."""
+    plain = loops(program, target)
+    *_, (_, module) = loop_stages(plain.module, target, passes)
+    return plain, GpuSchedule(module, map_to_gpu(plain.module).left)
+
+
 def loop_stages(
     module: Module, target: Target = CPU, passes: Sequence[LoopPass] = LOOP_PIPELINE
 ) -> Iterator[tuple[LoopPass, Module]]:
@@ -161,7 +182,4 @@ def _number_sites(program: Program, sites: FaultSites) -> None:
         for _, inner in nested:
             _number_sites(inner, sites)
         if not nested:
-            if equation.primitive.lower == Structured("check"):
-                sites.number(equation, "check", equation.params["text"])
-            else:
-                sites.number(equation)
+            sites.number(equation)

@@ -31,7 +31,7 @@ from tracer.errors import (
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.ir.types import ArrayType, KeyType, Shape, Type, array_type
-from tracer.trace.branching import branch_at
+from tracer.trace.branching import branch_at, write_at
 from tracer.trace.leaks import kept_as
 from tracer.trace.source import here, user_frame
 from tracer.trace.state import state
@@ -70,10 +70,13 @@ class Array(Surface):
 
     `tracer.numpy.asarray` and the operations make arrays; a call of the class raises ArgumentError. Arrays have the
     methods, attributes and operators of NumPy's ndarray. Only `x[i] = v`, and with it `x[i] += v`, rebinds the handle
-    to another value; `x.at[i].set(v)` and the like return another array. `weak_type` tells whether the value comes
-    from Python scalars alone, which take on the dtype of the other operand.
+    to another value; `x.at[i].set(v)` and the like return another array. A star behind the dtype, as in `f64*`, marks
+    a weak type in printed arrays, types and errors: the value comes from Python scalars alone, and takes on the dtype
+    of the other operand. `weak_type` tells the same.
 
     >>> import tracer.numpy as tnp
+    >>> tnp.asarray(2.0), tnp.asarray(2.0) * tnp.ones(2, "float32")
+    (Array(2., f64*), Array([2., 2.], f32))
     >>> x = tnp.asarray([[1.0, 2.0], [3.0, 4.0]])
     >>> x.shape, x.dtype, x.T @ x[0]
     ((2, 2), dtype('float64'), Array([ 7., 10.], f64))
@@ -158,6 +161,8 @@ class Array(Surface):
     @property
     def weak_type(self) -> bool:
         """Whether the value comes from Python scalars alone, and so takes on other dtypes in promotion.
+
+        Printed types mark it by a star, `f64*`.
 
         >>> tnp.asarray(1.0).weak_type, tnp.asarray([1.0]).weak_type
         (True, False)
@@ -383,11 +388,16 @@ _REMEDIES = {
 
 
 def _raise_traced(array: Array, error: Failure, what: str) -> NoReturn:
+    frame = None if state.source is not None else user_frame(sys._getframe(1))
     if error is TracerBoolError:
-        branch = branch_at(None if state.source is not None else user_frame(sys._getframe(1)))
+        branch = branch_at(frame)
         summary, remedy, asked = f"{branch.statement} on a traced value", branch.remedy, branch.asked
     else:
         (summary, remedy), asked = _REMEDIES[error], None
+        write = write_at(frame)
+        if write is not None:
+            summary, asked = f"a traced value is written to {write.target}, in a NumPy array", "the value"
+            remedy = f"make it an array of tracer.numpy: {write.remedy}"
     origin = ""
     known = "its value is known only when the compiled program runs"
     trace = array._trace

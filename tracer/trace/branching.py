@@ -1,4 +1,4 @@
-"""Python branches on traced values: the statement, the expression it tests, and a remedy, for error messages.
+"""Python statements that need a traced value: branches, and writes into NumPy arrays, with a remedy for errors.
 
 Found from the position of the running instruction and the syntax tree of its file, when an error is raised. Where the
 source is not available, the general words remain.
@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import ast
 import linecache
+from collections.abc import Sequence
 from itertools import islice
 from types import FrameType
 from typing import NamedTuple
+
+import numpy as np
 
 GENERAL = "`if`, `while`, `and`, `not` or `assert`"
 REMEDY = "lax.cond(x > 0, lambda: a, lambda: b), tnp.where(x > 0, a, b), or lax.while_loop"
@@ -27,21 +30,70 @@ class Branch(NamedTuple):
     remedy: str = REMEDY
 
 
+class Write(NamedTuple):
+    """Write of an element of a NumPy array in the user's code. target: as written, `y[0]`. remedy: in its words."""
+
+    target: str
+    remedy: str
+
+
 def branch_at(frame: FrameType | None) -> Branch:
     """Return the branch that the frame is taking."""
+    path = _path_at(frame)
+    return _branch(path) if path else Branch()
+
+
+def write_at(frame: FrameType | None) -> Write | None:
+    """Return the write into a NumPy array that the frame is running, None if it runs something else."""
+    path = _path_at(frame)
+    if frame is None or not path:
+        return None
+    match path[-1]:
+        case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
+            array = frame.f_locals.get(name, frame.f_globals.get(name))
+            if isinstance(array, np.ndarray):
+                return Write(_text(path[-1]), _as_ours(name, path))
+        case _:
+            pass
+    return None
+
+
+_MAKERS = frozenset(
+    ("arange", "array", "asarray", "empty", "empty_like", "eye", "full", "full_like", "linspace", "ones", "ones_like",
+     "zeros", "zeros_like")
+)  # fmt: skip
+
+
+def _as_ours(name: str, path: Sequence[ast.AST]) -> str:
+    """Return the assignment that makes a variable an array of this package: as the user's, with tnp for np."""
+    scope = next((n for n in path[::-1] if isinstance(n, ast.FunctionDef | ast.Lambda)), path[0])
+    made: ast.expr | None = None
+    for node in ast.walk(scope):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
+                made = value
+    match made:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="np" | "numpy"), attr=attr)) if attr in _MAKERS:
+            call = ast.Call(ast.Attribute(ast.Name("tnp", ast.Load()), attr, ast.Load()), made.args, made.keywords)
+            return f"{name} = {_text(call)}"
+        case _:
+            return f"{name} = tnp.asarray({name})"
+
+
+def _path_at(frame: FrameType | None) -> list[ast.AST]:
+    """Return the nodes from the root of the file to the expression that the frame is running; none if not found."""
     if frame is None:
-        return Branch()
+        return []
     place = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
     first, last, start, end = place
     if first is None or last is None or start is None or end is None:
-        return Branch()
+        return []
     source = "".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals))
     try:
         tree = ast.parse(source)
     except SyntaxError:
-        return Branch()
-    path = _path(tree, (first, last, start, end))
-    return _branch(path) if path else Branch()
+        return []
+    return _path(tree, (first, last, start, end))
 
 
 def _path(tree: ast.AST, place: Position) -> list[ast.AST]:
@@ -86,9 +138,10 @@ def _branch(path: list[ast.AST]) -> Branch:
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return Branch("`not`", _text(operand), f"tnp.logical_not({_text(operand)})")
             case ast.If(test=test):
-                return Branch("`if`", _text(asked), _choice(test, *_results(node, outer)))
+                return Branch("`if`", _text(asked), _recursion(path) or _choice(test, *_results(node, outer)))
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                return Branch("`if`", _text(asked), _choice(test, _text(body), _text(orelse)))
+                known = _recursion(path)
+                return Branch("`if`", _text(asked), known or _choice(test, _text(body), _text(orelse)))
             case ast.comprehension():
                 return Branch("`if`", _text(asked), f"tnp.where({_text(asked)}, a, b) on whole arrays")
             case ast.While(test=test):
@@ -101,6 +154,20 @@ def _branch(path: list[ast.AST]) -> Branch:
             case _:
                 pass
     return Branch()
+
+
+def _recursion(path: Sequence[ast.AST]) -> str | None:
+    """Return the remedy for a function that calls itself; None for others. Both arms of a lax.cond are traced."""
+    function = next((n for n in path[::-1] if isinstance(n, ast.FunctionDef)), None)
+    if function is None:
+        return None
+    calls = (n for n in ast.walk(function) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
+    if not any(isinstance(call.func, ast.Name) and call.func.id == function.name for call in calls):
+        return None
+    return (
+        f"lax.while_loop(cond, body, carry) in place of the calls of `{function.name}` in itself, which tracing would "
+        "follow for ever"
+    )
 
 
 def _choice(test: ast.expr, a: str, b: str) -> str:

@@ -13,12 +13,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from types import CodeType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tracer.trace.array import Array
 from tracer.trace.convert import native
+from tracer.trace.source import user_frame
 from tracer.trace.state import state
 from tracer.trace.trace import new_serial
 
@@ -32,9 +34,21 @@ class Seen(NamedTuple):
     value: Value  # when it was read
 
 
+Places = dict[tuple[int, int], CodeType]
+"""Instructions of users' code, by the code's id and the instruction's offset."""
+
+
+class Operand(NamedTuple):
+    """NumPy array that operations took as it is. places: the instructions that ran these operations."""
+
+    array: Value
+    places: Places
+
+
 class _Source(NamedTuple):
     array: Value
     copies: list[Value]
+    places: Places
 
 
 class Outside:
@@ -49,7 +63,8 @@ class Outside:
 
     def copy_of(self, array: Value, native: Value) -> Value:
         """Return a copy of a NumPy array as it is now. native: the array in tracer's layout."""
-        source = self._sources.setdefault(id(array), _Source(array, []))
+        source = self._sources.setdefault(id(array), _Source(array, [], {}))
+        source.places.update(_place())
         if not (source.copies and same_bits(source.copies[-1], native)):
             source.copies.append(native.copy() if np.may_share_memory(native, array) else native)
             self._source_of[id(source.copies[-1])] = id(array)
@@ -69,10 +84,25 @@ class Outside:
         self.copy_of(array, native)
         self._looked.add(id(array))
 
-    def inherit(self, seen: Iterable[Seen]) -> None:
-        """Record the values that an inner function's trace read, whose program becomes a part of this one."""
+    def reads(self, array: Value) -> bool:
+        """Whether an operation of the trace took the array as an operand."""
+        return id(array) in self._sources
+
+    def places(self, array: Value) -> Places:
+        """Return the instructions whose operations took the array as an operand."""
+        source = self._sources.get(id(array))
+        return {} if source is None else source.places
+
+    def operands(self) -> tuple[Operand, ...]:
+        """Return the NumPy arrays that the program reads at every run."""
+        return tuple(Operand(s.array, s.places) for s in self._sources.values() if self._is_shared(s))
+
+    def inherit(self, seen: Iterable[Seen], operands: Iterable[Operand]) -> None:
+        """Record the values and operands of an inner function's trace, whose program becomes a part of this one."""
         for one in seen:
             self._seen[id(one.holder)] = one
+        for array, places in operands:
+            self._sources.setdefault(id(array), _Source(array, [], {})).places.update(places)
 
     def captured(self, constants: Sequence[Array]) -> list[Array | Value]:
         """Return the origins of the finished trace's constants: handles, or the NumPy arrays that were copied."""
@@ -88,6 +118,12 @@ class Outside:
     def _is_shared(self, source: _Source) -> bool:
         """Whether another object refers to the array, and nothing has written to it since its first copy."""
         return not _is_ours(source) and len(source.copies) == 1 and same_bits(source.array, source.copies[0])
+
+
+def _place() -> Places:
+    """Return the user's instruction that is running."""
+    frame = user_frame(sys._getframe(1))
+    return {} if frame is None else {(id(frame.f_code), frame.f_lasti): frame.f_code}
 
 
 def _plain(array: Value) -> Value:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from tracer.errors import message
+from tracer import torch_names
+from tracer.errors import ArgumentError, message
 from tracer.trace.source import here
 
 # Parameters of NumPy's functions that are not taken, and why; ufuncs' parameters have one entry each.
@@ -21,6 +22,11 @@ NOT_TAKEN: dict[str, str] = {
 }
 
 _CALL = re.compile(r"[\w.<>]+\(\) (got an unexpected keyword argument '(\w+)'.*|(?:missing|takes) .* arguments?\b.*)")
+_WRONG = re.compile(
+    r"'[\w.]+' object is not (iterable|subscriptable)|object of type '[\w.]+' has no len\(\)|unhashable type: .*"
+    r"|cannot unpack non-iterable .*|(not enough|too many) values to unpack .*|Cannot (interpret|construct) .* dtype.*"
+    r"|Cannot interpret .* as a data type|data type .* not understood|.*inhomogeneous shape.*"
+)
 _WANTED = (
     (re.compile(r"'(\w+)' object cannot be interpreted as an integer"), "an integer is wanted"),
     (re.compile(r"could not convert string to float: (.+)"), "a number is wanted"),
@@ -34,8 +40,24 @@ def refused_call(error: BaseException, name: str) -> str | None:
         return None
     said, parameter = found.groups()
     if parameter is None:
-        return f"{name}() {said}"
-    return message(f"{name}{here()} takes no {parameter}=", help=_why(parameter, name))
+        return message(f"{name}() {said}", help=torch_names.CALLS.get(name))
+    return message(
+        f"{name}{here()} takes no {parameter}=", help=_why(parameter, name) or torch_names.PARAMETERS.get(parameter)
+    )
+
+
+def refused_object(error: BaseException, name: str) -> ArgumentError | None:
+    """Return Python's error about an argument of the wrong form as one of ours; None for other errors."""
+    for pattern, wanted in _WANTED:
+        found = pattern.fullmatch(str(error))
+        if found is not None:
+            return ArgumentError(message(f"{name}{here()}: {wanted}", f"got {found[1]}"))
+    if _WRONG.fullmatch(str(error)) is None:
+        return None
+    remedy = f"compare the call with the parameters that help({name}) describes"
+    return ArgumentError(
+        message(f"{name}{here()}: an argument is not of the expected form", f"got: {error}", help=remedy)
+    )
 
 
 def _why(parameter: str, name: str) -> str | None:
@@ -43,12 +65,3 @@ def _why(parameter: str, name: str) -> str | None:
     why = NOT_TAKEN.get(parameter)
     functions = re.match(r"((?:\w+, )*\w+): ", why or "")
     return why if functions is None or name in functions[1].split(", ") else None
-
-
-def refused_value(error: BaseException, name: str) -> str | None:
-    """Return Python's error about an argument that is not a number, reworded; None for other errors."""
-    for pattern, wanted in _WANTED:
-        found = pattern.fullmatch(str(error))
-        if found is not None:
-            return message(f"{name}{here()}: {wanted}", f"got {found[1]}")
-    return None

@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 
 from tracer.ir.primitive import Primitive
-from tracer.ir.program import Literal, Program
+from tracer.ir.program import Atom, Literal, Program
 from tracer.ir.types import storage_type
 from tracer.trace.array import Array, concrete
 from tracer.trace.source import user_source
 from tracer.trace.state import state
 from tracer.trace.trace import bind_all, check_alive, eager
-
-Read = int | Literal
 
 
 class Operation:
@@ -31,52 +29,58 @@ class Operation:
 
     def on_traced(self, operands: Sequence[Any]) -> Sequence[Array]:
         """Return the outputs for operands of which some belong to traces; define-by-run traces have a short way."""
-        trace = None
-        for x in operands:
-            if x.__class__ is Array and x._trace is not None and x._trace is not trace:
-                if trace is not None:
+        trace: Any = None
+        active = 0
+        for place, x in enumerate(operands):
+            if x.__class__ is Array and x._trace is not None:
+                if trace is None:
+                    trace = x._trace
+                    if not trace.is_open or trace.thread != state.thread:
+                        check_alive(x)
+                elif x._trace is not trace:
                     return bind_all(self.primitive, operands, self.params)
-                trace = x._trace
-                check_alive(x)
+                active |= 1 << place
         if trace is None or trace.record_prepared is None or state.staging is not None:
             return bind_all(self.primitive, operands, self.params)
-        outputs: Sequence[Array] = trace.record_prepared(trace, self, operands, user_source())
+        outputs: Sequence[Array] = trace.record_prepared(trace, self, operands, active, user_source())
         return outputs
 
 
 class PreparedProgram:
     """Program with a prepared call for every equation.
 
-    Values have numbers: the inputs first, then the equations' outputs in order. results: the program's outputs, each
-    the number of a value, or a literal.
+    Values have numbers: the inputs first, then the literals, then the equations' outputs in order. results: the
+    numbers of the program's outputs.
     """
 
-    __slots__ = ("program", "results", "steps")
+    __slots__ = ("_literals", "program", "results", "steps")
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        numbers = {variable: n for n, variable in enumerate(program.inputs)}
-        self.steps: list[tuple[Operation, list[Read]]] = []
+        atoms = [*(atom for equation in program.equations for atom in equation.inputs), *program.outputs]
+        self._literals = tuple(dict.fromkeys(atom for atom in atoms if isinstance(atom, Literal)))
+        numbered: list[Atom] = [*program.inputs, *self._literals]
+        numbers = {atom: n for n, atom in enumerate(numbered)}
+        self.steps: list[tuple[Operation, list[int]]] = []
         for equation in program.equations:
-            atoms = equation.inputs
-            samples = [atom if isinstance(atom, Literal) else _sample(atom.type) for atom in atoms]
-            reads = [atom if isinstance(atom, Literal) else numbers[atom] for atom in atoms]
+            samples = [atom if isinstance(atom, Literal) else _sample(atom.type) for atom in equation.inputs]
             call = eager.prepare(equation.primitive, samples, equation.params)
+            reads = [numbers[atom] for atom in equation.inputs]
             self.steps.append((Operation(equation.primitive, equation.params, call), reads))
             for variable in equation.outputs:
                 numbers[variable] = len(numbers)
-        self.results: list[Read] = [a if isinstance(a, Literal) else numbers[a] for a in program.outputs]
+        self.results = [numbers[atom] for atom in program.outputs]
 
     def values(self, inputs: Sequence[Any]) -> list[Any]:
-        """Return the inputs and the outputs of all operations. Traces record the operations on their arrays."""
-        values = list(inputs)
+        """Return the inputs, literals and the outputs of all operations. Traces record operations on their arrays."""
+        values = [*inputs, *self._literals]
         for x in inputs:
             if x._trace is not None:
                 for operation, reads in self.steps:
-                    values += operation.on_traced([values[n] if n.__class__ is int else n for n in reads])
+                    values += operation.on_traced([values[n] for n in reads])
                 return values
         for operation, reads in self.steps:
-            values += operation.call(*[values[n] if n.__class__ is int else n for n in reads])
+            values += operation.call(*[values[n] for n in reads])
         return values
 
 

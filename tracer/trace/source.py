@@ -40,20 +40,20 @@ def _is_ours(file: str) -> bool:
 
 def user_source() -> Source | None:
     """Return the line of the equation being rewritten, else of the innermost frame outside this package, if any."""
-    if state.source is not None:
-        return state.source
+    source = state.source
+    if source is not None:
+        return source
     frame = user_frame(sys._getframe(1))
     if frame is None:
         return None
-    return Source(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, state.scope)
+    code = frame.f_code
+    return Source._make((code.co_filename, frame.f_lineno, code.co_name, state.scope))
 
 
 def user_frame(frame: FrameType | None) -> FrameType | None:
     """Return the innermost frame outside this package, from the given one outwards."""
     while frame is not None:
-        code = frame.f_code
-        ours = _ours.get(code.co_filename)
-        if not (is_ours(code) if ours is None else ours):
+        if not _ours.get(frame.f_code.co_filename) and not is_ours(frame.f_code):
             return frame
         frame = frame.f_back
     return None

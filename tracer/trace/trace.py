@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tracer.errors import DTypeError, StorageDTypeError, message
+from tracer.errors import ArgumentError, DTypeError, ShapeError, StorageDTypeError, message
 from tracer.ir import dtypes
 from tracer.ir.primitive import Primitive
 from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var, infer_types
@@ -78,6 +78,11 @@ class Trace:
         self.is_open = True
         self.thread = state.thread
 
+    @property
+    def main(self) -> Trace:
+        """The trace itself: libraries written for JAX compare this attribute of traces."""
+        return self
+
     def new_input(self, type: Type, value: Array | None = None, *, protected: bool = False) -> Array:
         """Return a handle on a new input variable. protected: whether the traced function may not rebind it."""
         variable = Var(type)
@@ -118,6 +123,7 @@ class Trace:
         """Record an equation, and return handles on its outputs."""
         inputs = tuple(map(self.atom, operands))
         types = infer_types(primitive, inputs, params)
+        check_sizes(primitive, types)
         outputs = tuple(map(Var, types))
         self.equations.append(Equation(primitive, inputs, params, outputs, source))
         return [traced(self, variable) for variable in outputs]
@@ -145,6 +151,27 @@ class Trace:
         atoms = tuple(map(self.atom, outputs))
         constants = tuple(variable for variable, _ in self.constants)
         return Program(constants + tuple(self.inputs), tuple(self.equations), atoms, self.name)
+
+
+def check_sizes(primitive: Primitive, types: Sequence[Type]) -> None:
+    """Raise ShapeError for a result that no memory can hold: of 2**63 bytes, or of more than 64 axes."""
+    for type in types:
+        if isinstance(type, ArrayType):
+            count = type.dtype.itemsize
+            for n in type.shape:
+                count *= n or 1  # NumPy refuses large sizes beside 0, too
+            if count >= _BYTES or len(type.shape) > _AXES:
+                raise ShapeError(
+                    message(
+                        f"{primitive.name}{place(user_source())}: the result is too large",
+                        f"got {type}, for less than 2**63 bytes and at most {_AXES} axes",
+                        help="compute parts of it, or reduce before broadcasting",
+                    )
+                )
+
+
+_BYTES: Final = 1 << 63
+_AXES: Final = 64  # of NumPy's arrays
 
 
 def stage_process(
@@ -232,7 +259,24 @@ def bind_all(primitive: Primitive, operands: Sequence[Operand], params: Mapping[
         return trace.process(trace, primitive, operands, params, user_source())
     except StorageDTypeError:
         pass  # leaves the handler, so that later errors have no context
+    except AttributeError:
+        check_operands(primitive, operands)
+        raise
     return eager.widened(bind_all, primitive, operands, params)
+
+
+def check_operands(primitive: Primitive, operands: Sequence[Any]) -> None:
+    """Raise ArgumentError for an operand that is neither an array nor a literal."""
+    for operand in operands:
+        if not isinstance(operand, Array | Literal):
+            got = "None" if operand is None else f"{type(operand).__name__}: {repr(operand)[:60]}"
+            raise ArgumentError(
+                message(
+                    f"{primitive.name}{place(user_source())} takes arrays",
+                    f"got {got}",
+                    help="make one of it: tracer.numpy.asarray",
+                )
+            ) from None
 
 
 def stood_in(operand: Operand) -> Operand:
@@ -294,5 +338,11 @@ def _holds(dtype: np.dtype[Any], value: Any) -> bool:
 
 
 def _scalar_type(dtype: np.dtype[Any], weak: bool) -> ArrayType:
-    assert dtype in dtypes.SHORT_NAMES
+    if dtype not in dtypes.SHORT_NAMES:
+        what = (
+            "an integer does not fit in 64 bits" if dtype.kind == "O" else f"scalars of dtype {dtype} are not supported"
+        )
+        raise DTypeError(
+            message(f"{what}{place(user_source())}", help="give a number: bool, integer, float or complex")
+        )
     return array_type(dtype, (), weak)

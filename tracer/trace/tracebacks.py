@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import update_wrapper, wraps
-from types import CodeType, FunctionType, TracebackType
+from functools import wraps
+from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any
 
-from tracer.errors import AxisError, InternalError, TracerError
-from tracer.trace.parameters import refused_call, refused_value
-from tracer.trace.source import is_ours
+from tracer.errors import (
+    AxisError,
+    InternalError,
+    NestingError,
+    OutOfMemoryError,
+    ShapeError,
+    TracedValueError,
+    TracerError,
+    message,
+)
+from tracer.trace.parameters import refused_call, refused_object
+from tracer.trace.source import is_ours, place, user_source
+from tracer.trace.transformed import Transformed
 
 NOWHERE = 1 << 30  # a position after all arguments of a call
 
@@ -22,12 +33,22 @@ class Raised:
     __slots__ = ("error",)
 
     def __init__(self, error: BaseException) -> None:
-        self.error = error.with_traceback(tidy(error))
+        self.error = (told(error) or error).with_traceback(tidy(error))
 
 
 def call_user(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Call the user's function. An error raised by this line is about its arguments."""
-    return function(*args, **kwargs)
+    """Call the user's function. An error raised by this line is about its arguments.
+
+    NumPy's ValueError for an element set from a traced value gives way to the error that caused it.
+    """
+    try:
+        return function(*args, **kwargs)
+    except ValueError as error:
+        cause = error.__cause__
+        if not isinstance(cause, TracedValueError):
+            raise
+        told = cause.with_traceback(error.__traceback__)
+    raise told from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +82,36 @@ def boundary(function: Callable[..., Any], *, named: bool = False, options: Opti
         except BaseException as error:
             if named:
                 name_caller(error, function.__name__)
-            error.__traceback__ = tidy(error)
-            raise  # adds no frame, as raising it by name would
+            ours = told(error, function.__name__)
+            if ours is None:
+                error.__traceback__ = tidy(error)
+                raise  # adds no frame, as raising it by name would
+            try:
+                raise ours from None
+            except TracerError:
+                ours.__traceback__ = tidy(error)
+                raise
 
     return outermost
 
 
 def wrapping(fun: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator like functools.wraps, with a boundary, for functions that transforms make of the user's."""
-    return lambda function: update_wrapper(boundary(function), fun)
+    return lambda function: Transformed(boundary(function), fun)
+
+
+def remembering(transform: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the transform with its calls noted on their results, for pickles, which find it by its name."""
+
+    @wraps(transform)
+    def noting(*args: Any, **kwargs: Any) -> Any:
+        result = transform(*args, **kwargs)
+        if isinstance(result, Transformed):
+            result._made = face, args, kwargs
+        return result
+
+    face = boundary(noting)
+    return face
 
 
 def set_boundaries(
@@ -119,7 +161,7 @@ def name_caller(error: BaseException, name: str) -> None:
         codes = _codes(error)
         handed_on = bool(codes) and codes[-1].co_name in _HANDING_ON
         if all(map(is_ours, codes)):
-            text = refused_call(error, name) if handed_on else refused_value(error, name)
+            text = refused_call(error, name) if handed_on else None
             if text is not None:
                 error.args = (text,)
                 setattr(error, _THEIRS, True)
@@ -135,6 +177,63 @@ def name_caller(error: BaseException, name: str) -> None:
             error._msg = error.args[0]
 
 
+def told(error: BaseException, name: str | None = None) -> TracerError | None:
+    """Return our error for one of Python's or NumPy's that this package meets; None for all others.
+
+    name: the function that the user called, whose arguments may be of the wrong form.
+    """
+    if isinstance(error, TracerError):
+        return None
+    if name is not None and type(error) in (TypeError, ValueError) and all(map(is_ours, _codes(error))):
+        refused = refused_object(error, name.lstrip("_"))
+        if refused is not None:
+            return refused
+    if isinstance(error, RecursionError):
+        return too_deep(error)
+    is_size = type(error) is ValueError and _SIZES.match(str(error)) is not None
+    codes = _codes(error) if is_size or isinstance(error, MemoryError) else []
+    if codes and not is_ours(codes[-1]):  # the user's own
+        return None
+    if isinstance(error, MemoryError):
+        said = str(error) or "a result, or the temporaries of a program, do not fit"
+        return OutOfMemoryError(
+            message(
+                f"memory does not suffice{place(user_source())}",
+                said[0].lower() + said[1:],
+                help="compute parts one after another, as by lax.map; jit(f).lower(x).memory() tells what f takes",
+            )
+        )
+    if is_size:
+        return ShapeError(message(f"the result is too large{place(user_source())}", str(error)))
+    return None
+
+
+_SIZES = re.compile(r"array is too big|Maximum allowed dimension exceeded|iterator is too large|maximum supported dim")
+
+
+def too_deep(error: RecursionError) -> NestingError | None:
+    """Return the error for calls nested too deeply; None for a recursion of the user's that passes by this package."""
+    if isinstance(error, TracerError):
+        return None
+    source, depth, ours, same = user_source(), 0, 0, 0
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        depth += 1
+        ours += is_ours(frame.f_code)
+        same += source is not None and (frame.f_code.co_filename, frame.f_lineno) == (source.file, source.line)
+        frame = frame.f_back
+    if 4 * ours < depth:  # frames of a recursion through this package are mostly its own
+        return None
+    return NestingError(
+        message(
+            f"calls are nested too deeply{place(source)}",
+            f"{same} of {depth} frames are at this line, and Python stops at {sys.getrecursionlimit()}",
+            help="write a loop, lax.scan or lax.while_loop, in place of nested calls: both branches of a lax.cond are "
+            "traced, so a function that calls itself in one has no end; sys.setrecursionlimit allows deeper nests",
+        )
+    )
+
+
 def _codes(error: BaseException) -> list[CodeType]:
     """Return the code objects that the error passed through, the raising one last."""
     codes, traceback = [], error.__traceback__
@@ -144,7 +243,7 @@ def _codes(error: BaseException) -> list[CodeType]:
     return codes
 
 
-_HANDING_ON = ("outermost", "__call__", "handed_on")  # here, in `runtime.eager.call_cache` and in `ufunc_options`
+_HANDING_ON = ("outermost", "__call__", "handed_on", "made")  # here, in `call_cache`, `ufunc_options`, `fresh_handles`
 _INNER = re.compile("([a-z_][a-z_0-9]*) at ")
 
 

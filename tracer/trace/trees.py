@@ -5,14 +5,15 @@ None is an empty tree; dicts go in the order of their sorted keys, as in JAX.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import optree
 
 from tracer.errors import ArgumentError, message
-from tracer.ir.dtypes import FLOAT0
+from tracer.ir.dtypes import FLOAT0, is_inexact
 from tracer.trace.source import here
 
 NAMESPACE = "tracer"
@@ -22,6 +23,10 @@ Structure = optree.PyTreeSpec
 def flatten(tree: Any) -> tuple[list[Any], Structure]:
     """Return the leaves in order, and the structure that puts them back."""
     return optree.tree_flatten(tree, namespace=NAMESPACE)
+
+
+LEAF = flatten(0)[1]
+"""The structure of a leaf."""
 
 
 def flatten_values(tree: Any) -> tuple[list[Any], Structure]:
@@ -55,14 +60,107 @@ class _Empty:
         return np.zeros(child.shape, FLOAT0) if hasattr(child, "shape") else child
 
 
-def register(kind: Any, take_apart: Callable[[Any], Any], put_together: Callable[..., Any], entry: Any = None) -> None:
+class _Fixed:
+    """Node without leaves that stands for a function or text: a part of the structure."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def taken_apart(self) -> tuple[tuple[Any, ...], _FixedValue]:
+        return (), _FixedValue(type(self.value), self.value)
+
+    @staticmethod
+    def put_together(kept: _FixedValue, _: Sequence[Any]) -> Any:
+        return kept.value
+
+
+class _FixedValue(NamedTuple):
+    kind: type
+    value: Any
+
+    def __repr__(self) -> str:
+        return str(getattr(self.value, "__qualname__", None) or repr(self.value))
+
+
+def is_fixed(leaf: Any) -> bool:
+    """Whether a leaf below an argument belongs to the structure: functions and text, compared by == and hash."""
+    return isinstance(leaf, str | bytes) or (callable(leaf) and type(leaf).__hash__ is not None)
+
+
+def with_fixed(tree: Any) -> Any:
+    """Return the tree with its functions and text as nodes without leaves; a tree that is a leaf stays as it is."""
+    leaves, structure = flatten(tree)
+    if is_leaf(tree) or not any(map(is_fixed, leaves)):
+        return tree
+    return unflatten(structure, [_Fixed(x) if is_fixed(x) else x for x in leaves])
+
+
+def register(
+    kind: Any, take_apart: Callable[[Any], Any], put_together: Callable[..., Any], entry: Any = None,
+    flatten: Callable[[Any], Any] | None = None, trained: Callable[[Any], Sequence[bool]] | None = None,
+) -> None:  # fmt: skip
     """Make a class a node: take_apart(x) -> (children, other data), put_together(other data, children) -> x.
 
-    entry: the type of the children's entries in paths. Any class may be registered, though optree's types say
-    collections.
+    entry: the type of the children's entries in paths. flatten: a faster `take_apart`, for calls of jitted functions;
+    its children may be any iterable. trained: returns for each child whether gradients are taken by it; see
+    `trained_part`. Any class may be registered, though optree's types say collections.
     """
     how = optree.FlattenedEntry if entry is None else entry
     optree.register_pytree_node(kind, take_apart, put_together, path_entry_type=how, namespace=NAMESPACE)
+    _FLATTENING[kind] = take_apart if flatten is None else flatten
+    if trained is not None:
+        _TRAINED[kind] = trained
+
+
+_FLATTENING: dict[type, Callable[[Any], Any]] = {}
+"""Functions that take instances of registered classes apart. optree, too, keeps such classes alive."""
+
+
+def flattening(kind: type) -> Callable[[Any], Any] | None:
+    """Return the function that takes an instance of a registered class apart; None for any other class."""
+    return _FLATTENING.get(kind)
+
+
+_TRAINED: dict[type, Callable[[Any], Sequence[bool]]] = {}
+
+
+def trained_part(tree: Any) -> Any:
+    """Return the tree with None for the children of models that gradients are not taken by, and for their integers.
+
+    A tree without classes that were registered with `trained` is returned as it is.
+    """
+    if not _TRAINED:
+        return tree
+    found, structure = optree.tree_flatten(tree, is_leaf=lambda x: type(x) in _TRAINED, namespace=NAMESPACE)
+    if not any(type(x) in _TRAINED for x in found):
+        return tree
+    return unflatten(structure, [_trained_node(x) if type(x) in _TRAINED else x for x in found])
+
+
+def _trained_node(node: Any) -> Any:
+    children, structure = _children(node)
+    flags = _TRAINED[type(node)](node)
+    kept = [_trained_child(child) if flag else None for child, flag in zip(children, flags, strict=True)]
+    return unflatten(structure, kept)
+
+
+def _trained_child(child: Any) -> Any:
+    if type(child) in _TRAINED:
+        return _trained_node(child)
+    if child is None:
+        return None
+    if not is_leaf(child):
+        parts, structure = _children(child)
+        return unflatten(structure, [_trained_child(part) for part in parts])
+    dtype = getattr(child, "dtype", None)
+    return child if dtype is None or is_inexact(dtype) else None
+
+
+def merged(full: Any, part: Any) -> Any:
+    """Return `full` with the leaves of `part` where it has any: the inverse of `trained_part`."""
+    leaves, structure = flatten(full)
+    parts: list[Any] = structure.flatten_up_to(part)
+    return unflatten(structure, [old if new is None else new for old, new in zip(leaves, parts, strict=True)])
 
 
 def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
@@ -142,7 +240,7 @@ def broadcast_prefix(prefix: Any, tree: Any, what: str) -> list[Any]:
             if not _has_none(prefix) else _broadcast(prefix, tree)  # fmt: skip
     except (ValueError, TypeError):
         root = what.partition(" ")[0]
-        path, own, described = _misfit(prefix, tree, root) or (root, prefix, tree)
+        path, own, described = misfit(prefix, tree, root) or (root, prefix, tree)
         where = f" at {path}" if path != root else ""
         raise ArgumentError(
             message(
@@ -153,7 +251,7 @@ def broadcast_prefix(prefix: Any, tree: Any, what: str) -> list[Any]:
         ) from None
 
 
-def _misfit(prefix: Any, tree: Any, path: str) -> tuple[str, Any, Any] | None:
+def misfit(prefix: Any, tree: Any, path: str) -> tuple[str, Any, Any] | None:
     """Return the path at which a prefix and a tree differ, and both parts there; None if they do not."""
     if prefix is None or is_leaf(prefix):
         return None
@@ -162,7 +260,7 @@ def _misfit(prefix: Any, tree: Any, path: str) -> tuple[str, Any, Any] | None:
         return path, prefix, tree
     accessors = optree.tree_accessors(prefix, is_leaf=_below(prefix), none_is_leaf=True, namespace=NAMESPACE)
     rows = zip(parts, others, accessors, strict=True)
-    return next((found for p, t, a in rows if (found := _misfit(p, t, a.codify(path))) is not None), None)
+    return next((found for p, t, a in rows if (found := misfit(p, t, a.codify(path))) is not None), None)
 
 
 def _has_none(prefix: Any) -> bool:
@@ -174,6 +272,13 @@ def _broadcast(prefix: Any, tree: Any) -> list[Any]:
     if prefix is None or isinstance(prefix, int | bool):
         return [prefix] * len(flatten(tree)[0])
     return [entry for p, t in matched_children(prefix, tree) for entry in _broadcast(p, t)]
+
+
+def children_with_entries(node: Any) -> list[tuple[Any, str]]:
+    """Return the children of a node with their entries as a user would write them: "[0]", "['w']", ".bias"."""
+    children, _ = _children(node)
+    accessors = optree.tree_accessors(node, is_leaf=_below(node), none_is_leaf=True, namespace=NAMESPACE)
+    return [(child, accessor.codify("")) for child, accessor in zip(children, accessors, strict=True)]
 
 
 def is_leaf(tree: Any) -> bool:
@@ -208,7 +313,10 @@ def parting(first: Structure, second: Structure, root: str) -> tuple[str, Struct
             break
         accessors = optree.tree_accessors(one, is_leaf=_below(one), none_is_leaf=True, namespace=NAMESPACE)
         rows = zip(parts, others, accessors, strict=True)
-        one, other, accessor = next(row for row in rows if flatten(row[0])[1] != flatten(row[1])[1])
+        differing = next((row for row in rows if flatten(row[0])[1] != flatten(row[1])[1]), None)
+        if differing is None:  # fixed values, such as text, are no leaves of the trees that they are rebuilt in
+            break
+        one, other, accessor = differing
         path = accessor.codify(path)
     return path, flatten(one)[1], flatten(other)[1]
 
@@ -216,7 +324,8 @@ def parting(first: Structure, second: Structure, root: str) -> tuple[str, Struct
 def structure_text(structure: Structure) -> str:
     """Return the structure as users write it: `{'w': *, 'b': *}`."""
     text = str(structure)
-    return text.removeprefix("PyTreeSpec(").removesuffix(")").replace(", namespace='tracer'", "")
+    text = text.removeprefix("PyTreeSpec(").removesuffix(")").replace(", namespace='tracer'", "")
+    return re.sub(r"CustomTreeNode\(_Fixed\[(.*?)\], \[\]\)", r"\1", text)
 
 
 def tuple_of(*structures: Structure) -> Structure:
@@ -225,3 +334,4 @@ def tuple_of(*structures: Structure) -> Structure:
 
 
 register(_Empty, _Empty.taken_apart, _Empty.put_together)
+register(_Fixed, _Fixed.taken_apart, _Fixed.put_together)

@@ -31,16 +31,16 @@ from tracer.transforms.transpose import pull_back
 class Pullback(NamedTuple):
     """Pullback of a recipe, from (residuals..., output cotangents...) to cotangents of the active inputs.
 
-    results: for each active input the number of a value of the program, or a literal; None for a zero cotangent.
+    results: for each active input the number of a value of the program; None for a zero cotangent.
     """
 
     program: PreparedProgram
-    results: list[int | Literal | None]
+    results: list[int | None]
 
-    def run(self, operands: Sequence[Array]) -> list[Operand | None]:
+    def run(self, operands: Sequence[Operand]) -> list[Operand | None]:
         """Return the cotangents of the active inputs, None for a zero."""
-        values = self.program.values(operands)
-        return [values[n] if isinstance(n, int) else n for n in self.results]
+        values = self.program.values([x if x.__class__ is Array else _array(x) for x in operands])
+        return [None if n is None else values[n] for n in self.results]
 
 
 def pull(tape: Tape, linear: LinearTape | None, cotangents: Sequence[Operand]) -> list[Tangent]:
@@ -52,44 +52,48 @@ def pull(tape: Tape, linear: LinearTape | None, cotangents: Sequence[Operand]) -
     given = [v for v, y in zip(tape.output_vars, tape.outputs, strict=True) if is_differentiable(y.type)]
     for variable, cotangent in zip(given, cotangents, strict=True):
         if variable is not None:
-            _add(pending, variable, cotangent)
+            before = pending.get(variable)
+            pending[variable] = cotangent if before is None else _sum(before, cotangent)
     outer_source = state.source
     try:
         for entry in reversed(tape.entries):
-            arriving = [None if v is None else pending.pop(v, None) for v in entry.outputs]
-            if all(c is None for c in arriving):
+            arriving = [pending.pop(v, None) for v in entry.outputs if v is not None]
+            for arrived in arriving:
+                if arrived is not None:
+                    break
+            else:
                 continue
             state.source = entry.source
-            for variable, pulled in zip(entry.inputs, _pulled(entry, arriving), strict=True):
-                if pulled is not None:
-                    _add(pending, variable, pulled)
+            for input, pulled in zip(entry.inputs, _pulled(entry, arriving), strict=True):
+                if pulled is None:
+                    continue
+                before = pending.get(input)
+                pending[input] = pulled if before is None else _sum(before, pulled)
     finally:
         state.source = outer_source
     return [pending[v] if v in pending else Zero(tangent_type(v.type)) for v in tape.inputs]
 
 
-def _add(pending: dict[Var, Operand], variable: Var, cotangent: Operand) -> None:
-    other = pending.get(variable)
-    if other is None:
-        pending[variable] = cotangent
-    elif type(cotangent) is Array is type(other) and cotangent._trace is None is other._trace:
-        pending[variable] = execute(add_p, (other, cotangent), {})[0]
-    else:
-        pending[variable] = Context.add(other, cotangent)
+def _sum(a: Operand, b: Operand) -> Operand:
+    if type(a) is Array is type(b) and a._trace is None is b._trace:
+        return execute(add_p, (a, b), {})[0]
+    return Context.add(a, b)
 
 
-def _pulled(entry: Entry, arriving: Sequence[Operand | None]) -> list[Operand | None]:
+def _pulled(entry: Entry, arriving: list[Any]) -> list[Operand | None]:
+    """Return the cotangents of the entry's inputs, from those of its outputs with tangents; None for a zero."""
     recipe = entry.recipe
-    moving = [(v, c) for v, c in zip(entry.outputs, arriving, strict=True) if v is not None]
+    for place, cotangent in enumerate(arriving):
+        if cotangent is None:
+            zero = Zero(tangent_type([v for v in entry.outputs if v is not None][place].type))
+            arriving[place] = zero if recipe.run is None else zero_here(zero.type)
     if recipe.run is None:  # linearised anew at every call
         linear = linear_tape(_tape_of(entry))
-        given: list[Tangent] = [Zero(tangent_type(v.type)) if c is None else c for v, c in moving]
-        found = pull_back(linear.program, linear.linear, linear.residuals, given)
+        found = pull_back(linear.program, linear.linear, linear.residuals, arriving)
         return [None if isinstance(c, Zero) else c for c in found]
-    cotangents = [zero_here(tangent_type(v.type)) if c is None else c for v, c in moving]
     if recipe.pullback is None:
-        recipe.pullback = _pullback(entry, cotangents)
-    return recipe.pullback.run([*map(_array, entry.values), *map(_array, cotangents)])  # type: ignore[no-any-return]
+        recipe.pullback = _pullback(entry, arriving)
+    return recipe.pullback.run([*entry.values, *arriving])  # type: ignore[no-any-return]
 
 
 def _tape_of(entry: Entry) -> Tape:
@@ -129,9 +133,7 @@ def _without_unread(program: Program) -> Program:
 
 
 def _array(x: Operand) -> Array:
-    """Return a residual or cotangent as an operand of a prepared call."""
-    if x.__class__ is Array:
-        return x
+    """Return a literal residual or cotangent as an operand of a prepared call."""
     assert isinstance(x, Literal)
     return concrete(np.asarray(x.value, x.type.dtype), x.type.weak)
 

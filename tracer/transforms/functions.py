@@ -13,6 +13,7 @@ from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.source import here
+from tracer.trace.tracebacks import call_user
 
 
 def name_of(function: Callable[..., Any]) -> str:
@@ -27,13 +28,14 @@ def flatten_arguments(arguments: Any, what: str, names: Callable[[], list[str]])
     what: the operation, for errors. names: the names of the leaves, for errors. Raises as `as_array`.
     """
     leaves, structure = trees.flatten_values(arguments)
-    arrays = []
-    for position, leaf in enumerate(leaves):
-        if isinstance(leaf, Array):
-            arrays.append(leaf)
-        else:
-            arrays.append(_named(leaf, position, what, names))
-    return arrays, structure
+    return arrays_of(leaves, what, names), structure
+
+
+def arrays_of(leaves: Sequence[Any], what: str, names: Callable[[], list[str]]) -> list[Array]:
+    """Return the leaves as arrays; what, names: as of `flatten_arguments`. Raises as `as_array`."""
+    return [
+        leaf if isinstance(leaf, Array) else _named(leaf, position, what, names) for position, leaf in enumerate(leaves)
+    ]
 
 
 def _named(leaf: Any, position: int, what: str, names: Callable[[], list[str]]) -> Array:
@@ -102,6 +104,8 @@ def check_positions(numbers: Iterable[int], function: Callable[..., Any], option
 
 def as_outputs(result: Any, what: str) -> tuple[list[Any], trees.Structure]:
     """Return a function's result as operands, and its structure. what: the function, for errors."""
+    if type(result) is Array:
+        return [result], trees.LEAF
     leaves, structure = trees.flatten_values(result)
     outputs = [
         leaf if isinstance(leaf, Array) else as_output(leaf, what, partial(result_name, result, number))
@@ -144,9 +148,10 @@ def as_output(value: Any, what: str, name: Callable[[], str] = lambda: "the resu
 def call_rule(function: Callable[..., Any], arguments: Sequence[Any], what: str) -> Any:
     """Call a function of the user's with our arguments. Raises ArgumentError if it takes another number of them."""
     try:
-        return function(*arguments)
+        return call_user(function, arguments, {})
     except TypeError as error:
-        deeper = error.__traceback__ is not None and error.__traceback__.tb_next is not None
+        called = error.__traceback__.tb_next if error.__traceback__ is not None else None
+        deeper = called is not None and called.tb_next is not None
         if deeper or isinstance(error, TracerError):
             raise
         count = f"{len(arguments)} argument{'s' if len(arguments) != 1 else ''}"

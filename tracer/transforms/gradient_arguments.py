@@ -40,8 +40,8 @@ def argument_numbers(argnums: Any, what: str) -> tuple[int, ...]:
 
 
 def _refuse_repetition(positions: Sequence[int], what: str) -> None:
-    twice = next((p for n, p in enumerate(positions) if p in positions[:n]), None)
-    if twice is not None:
+    if len(set(positions)) != len(positions):
+        twice = next(p for n, p in enumerate(positions) if p in positions[:n])
         raise ArgumentError(
             message(
                 f"{what}{here()}: argnums names argument {twice} twice",
@@ -65,9 +65,13 @@ def argument_position(number: int, count: int, what: str) -> int:
 
 
 class Chosen(NamedTuple):
-    """Differentiated arguments of a call. call: the function of these alone. names: the leaves' names in errors."""
+    """Differentiated arguments of a call. names: the leaves' names in errors.
+
+    call, name: the function of these arguments alone, and its name.
+    """
 
     call: Callable[..., Any]
+    name: str
     leaves: list[Array]
     structure: trees.Structure
     names: Callable[[], list[str]]
@@ -83,10 +87,13 @@ def chosen_arguments(
     """
     positions = [argument_position(number, len(args), what) for number in numbers]
     _refuse_repetition(positions, what)
-    chosen = tuple(args[position] for position in positions)
+    given = tuple(args[position] for position in positions)
+    chosen = trees.trained_part(given)
 
     def call(*values: Any) -> Any:
         full = list(args)
+        if chosen is not given:
+            values = trees.merged(given, values)
         for position, value in zip(positions, values, strict=True):
             full[position] = value
         return call_user(fun, full, kwargs)
@@ -94,10 +101,11 @@ def chosen_arguments(
     def names() -> list[str]:
         return argument_names(chosen, of=fun, positions=positions)
 
-    where = f"{what} of {name_of(fun)}"
+    name = name_of(fun)
+    where = f"{what} of {name}"
     leaves, structure = flatten_arguments(chosen, where, names)
     check_gradient_inputs(leaves, names, where, holomorphic, allow_int)
-    return Chosen(call, leaves, structure, names)
+    return Chosen(call, name, leaves, structure, names)
 
 
 def check_gradient_inputs(

@@ -20,7 +20,7 @@ from tracer.trace.source import here
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, as_literal
 from tracer.trace.tracebacks import wrapping
-from tracer.transforms.functions import check_callable, name_of
+from tracer.transforms.functions import check_callable
 from tracer.transforms.gradient_arguments import argument_numbers, chosen_arguments, refuse_reduce_axes
 from tracer.transforms.recording import Recorded, record
 
@@ -49,12 +49,12 @@ def gradient_of(
     allow_int: bool = False,
 ) -> Callable[..., Any]:  # fmt: skip
     """Return the function of `grad`. what: names the transform in errors."""
-    derivative = _value_and_gradient(what, fun, argnums, has_aux, holomorphic, allow_int)
+    derivative = _derivative(what, fun, argnums, has_aux, holomorphic, allow_int)
 
     @wrapping(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        value, result = derivative(*args, **kwargs)
-        return (result, value[1]) if has_aux else result
+        recorded, result = derivative(args, kwargs)
+        return (result, recorded.aux) if has_aux else result
 
     return gradient
 
@@ -73,31 +73,37 @@ def value_and_grad(
     (Array(9., f64*), Array(6., f64*))
     """
     refuse_reduce_axes("value_and_grad", reduce_axes)
-    return wrapping(fun)(_value_and_gradient("value_and_grad", fun, argnums, has_aux, holomorphic, allow_int))
+    derivative = _derivative("value_and_grad", fun, argnums, has_aux, holomorphic, allow_int)
+
+    @wrapping(fun)
+    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+        recorded, result = derivative(args, kwargs)
+        value = trees.unflatten(recorded.structure, recorded.outputs)
+        return ((value, recorded.aux) if has_aux else value), result
+
+    return value_and_gradient
 
 
-def _value_and_gradient(
+def _derivative(
     what: str, fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool, holomorphic: bool, allow_int: bool
-) -> Callable[..., Any]:
+) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Recorded, Any]]:
+    """Return the function from arguments to the recorded run of `fun` and its gradient."""
     check_callable(fun, what)
     single = isinstance(argnums, int)
     numbers = argument_numbers(argnums, what)
 
-    def derivative(*args: Any, **kwargs: Any) -> Any:
+    def derivative(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Recorded, Any]:
         chosen = chosen_arguments(fun, what, numbers, args, kwargs, holomorphic=holomorphic, allow_int=allow_int)
-        name = name_of(fun)
-        recorded = record(chosen.call, chosen.leaves, chosen.structure, has_aux, name, what)
-        output = _scalar_output(recorded, f"{what} of {name}", holomorphic)
-        cotangent = _ones(output)
-        gradients = recorded.pull([cotangent])
-        result = trees.unflatten(chosen.structure, gradients)
-        value = trees.unflatten(recorded.structure, [output])
-        return ((value, recorded.aux) if has_aux else value), (result[0] if single else result)
+        recorded = record(chosen.call, chosen.leaves, chosen.structure, has_aux, chosen.name, what)
+        output = _scalar_output(recorded, what, chosen.name, holomorphic)
+        result = trees.unflatten(chosen.structure, recorded.pull([_ones(output)]))
+        return recorded, result[0] if single else result
 
     return derivative
 
 
-def _scalar_output(recorded: Recorded, where: str, holomorphic: bool) -> Any:
+def _scalar_output(recorded: Recorded, what: str, name: str, holomorphic: bool) -> Any:
+    where = f"{what} of {name}"
     if len(recorded.outputs) != 1:
         raise ArgumentError(
             message(

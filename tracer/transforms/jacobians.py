@@ -29,7 +29,7 @@ from tracer.trace.trace import Operand
 from tracer.trace.tracebacks import wrapping
 from tracer.transforms.batch import batch_forward
 from tracer.transforms.context import to_front
-from tracer.transforms.functions import check_callable, name_of, result_names
+from tracer.transforms.functions import check_callable, result_names
 from tracer.transforms.gradient_arguments import argument_numbers, chosen_arguments
 from tracer.transforms.gradients import gradient_of
 from tracer.transforms.jacobian_products import check_sequences, push
@@ -122,12 +122,12 @@ def _jacobian(
     @wrapping(fun)
     def derivative(*args: Any, **kwargs: Any) -> Any:
         chosen = chosen_arguments(fun, what, numbers, args, kwargs, holomorphic=holomorphic, allow_int=allow_int)
-        name = name_of(fun)
+        name = chosen.name
         if blocks_of is _push_basis and not holomorphic:
-            _check_real([x.type for x in chosen.leaves], chosen.names, f"{what} of {name}", "arguments")
+            check_real([x.type for x in chosen.leaves], chosen.names, f"{what} of {name}", "arguments")
         recorded = record(chosen.call, chosen.leaves, chosen.structure, has_aux, name, what)
         if blocks_of is _pull_basis or holomorphic:
-            found, wanted = [y.type for y in recorded.outputs], (_check_complex if holomorphic else _check_real)
+            found, wanted = [y.type for y in recorded.outputs], (check_complex if holomorphic else check_real)
             names = partial(result_names, trees.unflatten(recorded.structure, recorded.outputs))
             wanted(found, names, f"{what} of {name}", "results")
         blocks = blocks_of(recorded)
@@ -138,7 +138,7 @@ def _jacobian(
     return derivative
 
 
-def _check_real(types: Sequence[Type], names: Callable[[], list[str]], where: str, kind: str) -> None:
+def check_real(types: Sequence[Type], names: Callable[[], list[str]], where: str, kind: str) -> None:
     """Raise DTypeError for complex values, whose Jacobian would lack the derivatives by, or of, imaginary parts."""
     for number, type in enumerate(types):
         if isinstance(type, ArrayType) and dtypes.is_complex(type.dtype):
@@ -151,7 +151,8 @@ def _check_real(types: Sequence[Type], names: Callable[[], list[str]], where: st
             )
 
 
-def _check_complex(types: Sequence[Type], names: Callable[[], list[str]], where: str, kind: str) -> None:
+def check_complex(types: Sequence[Type], names: Callable[[], list[str]], where: str, kind: str) -> None:
+    """Raise DTypeError for values that are not complex, where a function is to be holomorphic."""
     for number, type in enumerate(types):
         if not (isinstance(type, ArrayType) and dtypes.is_complex(type.dtype)):
             raise DTypeError(
@@ -167,11 +168,15 @@ def _push_basis(recorded: Recorded) -> Blocks:
     """Compute the Jacobian by columns: the linear part on every basis vector of the inputs."""
     inputs = [x for x, on in zip(recorded.inputs, recorded.active, strict=True) if on]
     total = sum(x.size for x in inputs)
+    return [_columns(y, inputs) for y in push_batch(recorded, _basis(inputs, total), total)]
+
+
+def push_batch(recorded: Recorded, tangents: Sequence[Operand], total: int) -> list[Array]:
+    """Return the tangents [total, *output] of the moving outputs. tangents: [total, *input], of the active inputs."""
     tape = recorded.tape
-    axes = [None] * len(tape.residuals) + [0] * len(inputs)
-    operands = [*tape.residuals, *_basis(inputs, total)]
-    outputs, found = batch_forward(tape.program, operands, axes, total, None)
-    return [_columns(to_front(y, axis, total), inputs) for y, axis in zip(outputs, found, strict=True)]
+    axes = [None] * len(tape.residuals) + [0] * len(tangents)
+    outputs, found = batch_forward(tape.program, [*tape.residuals, *tangents], axes, total, None)
+    return [to_front(y, axis, total) for y, axis in zip(outputs, found, strict=True)]
 
 
 def _pull_basis(recorded: Recorded) -> Blocks:
@@ -179,18 +184,7 @@ def _pull_basis(recorded: Recorded) -> Blocks:
     outputs = [y for y, on in zip(recorded.outputs, recorded.moving, strict=True) if on]
     inputs = [x for x, on in zip(recorded.inputs, recorded.active, strict=True) if on]
     total = sum(size(y.type) for y in outputs)
-    tape = recorded.tape
-    count = len(tape.residuals)
-
-    def transposed(values: list[Any]) -> list[Operand]:
-        return [dense(r) for r in pull_back(tape.program, tape.linear, values[:count], values[count:])]
-
-    types = [*(r.type for r in tape.residuals), *(tangent_type(y.type) for y in outputs)]
-    staged = stage(transposed, types, name="rows")
-    axes = [None] * (len(staged.constants) + count) + [0] * len(outputs)
-    operands = [*staged.constants, *tape.residuals, *_basis(outputs, total)]
-    rows, found = batch_forward(staged.program, operands, axes, total, None)
-    by_input = [to_front(r, axis, total) for r, axis in zip(rows, found, strict=True)]
+    by_input = pull_batch(recorded, _basis(outputs, total), total)
     blocks: Blocks = []
     start = 0
     for y in outputs:
@@ -201,6 +195,23 @@ def _pull_basis(recorded: Recorded) -> Blocks:
         ])  # fmt: skip
         start = stop
     return blocks
+
+
+def pull_batch(recorded: Recorded, cotangents: Sequence[Operand], total: int) -> list[Array]:
+    """Return the cotangents [total, *input] of the active inputs. cotangents: [total, *output], of moving outputs."""
+    outputs = [y for y, on in zip(recorded.outputs, recorded.moving, strict=True) if on]
+    tape = recorded.tape
+    count = len(tape.residuals)
+
+    def transposed(values: list[Any]) -> list[Operand]:
+        return [dense(r) for r in pull_back(tape.program, tape.linear, values[:count], values[count:])]
+
+    types = [*(r.type for r in tape.residuals), *(tangent_type(y.type) for y in outputs)]
+    staged = stage(transposed, types, name="rows")
+    axes = [None] * (len(staged.constants) + count) + [0] * len(outputs)
+    operands = [*staged.constants, *tape.residuals, *cotangents]
+    rows, found = batch_forward(staged.program, operands, axes, total, None)
+    return [to_front(r, axis, total) for r, axis in zip(rows, found, strict=True)]
 
 
 def _basis(values: Sequence[Operand], total: int) -> list[Array]:

@@ -9,11 +9,12 @@ from typing import Any
 from tracer.errors import ArgumentError, message
 from tracer.primitives.control.calls import call
 from tracer.trace import trees
+from tracer.trace.array import Array
 from tracer.trace.source import here
+from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.tracebacks import call_user, wrapping
-from tracer.transforms.custom.closures import staged_call
-from tracer.transforms.functions import argument_names, check_callable, flatten_arguments, name_of
+from tracer.transforms.functions import check_callable, name_of
 
 
 def named_scope(name: str) -> AbstractContextManager[None]:
@@ -47,7 +48,7 @@ def _scope(name: str) -> Iterator[None]:
 def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
     """Return the function as one that is a call of that name in printed programs.
 
-    fun: any function; name: by default fun's own.
+    fun: any function, of any arguments; its arrays [*s] are the call's operands. name: by default fun's own.
 
     >>> import tracer
     >>> program = tracer.make_program(tracer.named_call(lambda x: 2 * x, name="twice"))(1.0)
@@ -59,10 +60,21 @@ def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[
 
     @wrapping(fun)
     def named(*args: Any, **kwargs: Any) -> Any:
-        if state.innermost is None:
+        if state.staging is None:
             return call_user(fun, args, kwargs)
-        staged, _, result = staged_call(lambda given, keywords: call_user(fun, given, keywords), (args, kwargs), label)
-        leaves, _ = flatten_arguments((args, kwargs), label, lambda: argument_names(args, kwargs))
-        return trees.unflatten(result, call(staged.program, *staged.constants, *leaves))
+        leaves, structure = trees.flatten((args, kwargs))
+        arrays = [x for x in leaves if isinstance(x, Array)]
+        result: list[Any] = []
+
+        def flat(inputs: list[Array]) -> list[Any]:
+            moving = iter(inputs)
+            given, keywords = trees.unflatten(structure, [next(moving) if isinstance(x, Array) else x for x in leaves])
+            result[:] = trees.flatten(call_user(fun, given, keywords))
+            return [y for y in result[0] if isinstance(y, Array)]
+
+        staged = stage(flat, [x.type for x in arrays], name=label)
+        outputs = iter(call(staged.program, *staged.constants, *arrays))
+        returned, kind = result
+        return trees.unflatten(kind, [next(outputs) if isinstance(y, Array) else y for y in returned])
 
     return named

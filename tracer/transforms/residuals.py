@@ -1,7 +1,7 @@
 """Residuals of a derivative: the operands and outputs of an operation that its tangent rule reads.
 
 The rule runs once on arrays without values, for each primitive, parameters and types. A phantom on the tape replaces a
-value that it does not read, so that the function's last reference frees the value.
+value that no operation of the rule takes, so that the function's last reference frees the value.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any
 from tracer.ir.primitive import Linearized, Primitive, Zero
 from tracer.ir.program import Literal, Var
 from tracer.ir.types import Type, is_differentiable, tangent_type
-from tracer.ir.visit import live_variables
 from tracer.trace.array import Array, traced
 from tracer.trace.stage import stage
 from tracer.trace.trace import Operand, open_trace, stage_process
@@ -86,6 +85,6 @@ def _what_is_read(linearized: Linearized, active: Sequence[bool], xs: Sequence[O
             return [array for _, array in linear.constants]
 
     program = stage(residuals_of_rule, [a.type for a in arrays], name="rule").program
-    live = live_variables(program)
-    flags = iter(v in live for v in program.inputs[len(program.inputs) - len(arrays) :])
+    read = {atom for equation in program.equations for atom in equation.inputs}.union(program.outputs)
+    flags = iter(v in read for v in program.inputs[len(program.inputs) - len(arrays) :])
     return tuple(True if isinstance(r, Literal) else next(flags) for r in residuals)

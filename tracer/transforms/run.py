@@ -52,6 +52,13 @@ class Recipe:
         self.takes = takes
         self.pullback: Any = None  # made at the first call of `backward.pull`
 
+    def residuals(self, xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
+        """Return the residuals of a call with these operands and outputs."""
+        if not self.takes:
+            return []
+        everything = [*xs, *ys]
+        return [everything[place] for place in self.takes]
+
 
 class Entry(NamedTuple):
     """Operation on the tape. values: the residuals of this call. inputs: the variables of its active operands."""
@@ -129,8 +136,7 @@ def _record(
     recipe = _recipe(tuple(signature)) if is_concrete else None
     if recipe is not None:
         ys: Sequence[Any] = recipe.run(*xs)  # type: ignore[misc]  # never None in a cached recipe
-        everything = [*xs, *ys]
-        return _outputs(trace, recipe, [everything[place] for place in recipe.takes], inputs, ys, source)
+        return _outputs(trace, recipe, recipe.residuals(xs, ys), inputs, ys, source)
     if state.staging is None and runs_by_steps(primitive, params):
         return run_by_steps(primitive, operands, params)
     active = [isinstance(x, Array) and x._trace is trace for x in operands]
@@ -153,33 +159,32 @@ def _record(
 
 
 def _record_prepared(
-    trace: Trace, operation: Operation, operands: Sequence[Any], source: Source | None
+    trace: Trace, operation: Operation, operands: Sequence[Any], active: int, source: Source | None
 ) -> Sequence[Array]:
-    """Record an operation by the recipe that it keeps; the first time, and in nested traces, by `_record`."""
+    """Record an operation by the recipe that it keeps; the first time, and in nested traces, by `_record`.
+
+    active: the bits of the operands that belong to the trace.
+    """
     xs: list[Any] = []
     inputs: list[Any] = []
-    mask = 0
     is_concrete = state.enclosure is None
-    for place, operand in enumerate(operands):
-        x = operand
-        if operand.__class__ is Array:
-            if operand._trace is trace:
-                x = operand._value
-                inputs.append(operand._atom)
-                mask |= 1 << place
+    for x in operands:
+        if x.__class__ is Array:
+            if x._trace is trace:
+                inputs.append(x._atom)
+                x = x._value
                 is_concrete = is_concrete and x._trace is None
             else:
-                x = _lower(trace, operand)
+                x = _lower(trace, x)
         xs.append(x)
-    recipe = operation.recipes.get(mask) if is_concrete else None
+    recipe = operation.recipes.get(active) if is_concrete else None
     if recipe is not None:
         ys = recipe.run(*xs)
-        everything = [*xs, *ys]
-        return _outputs(trace, recipe, [everything[place] for place in recipe.takes], inputs, ys, source)
+        return _outputs(trace, recipe, recipe.residuals(xs, ys), inputs, ys, source)
     results = _record(trace, operation.primitive, operands, operation.params, source)
-    found = _recipe(_signature(operation.primitive, xs, mask, operation.params)) if is_concrete else None
+    found = _recipe(_signature(operation.primitive, xs, active, operation.params)) if is_concrete else None
     if found is not None:
-        operation.recipes[mask] = found
+        operation.recipes[active] = found
     return results
 
 
@@ -220,7 +225,7 @@ def _outputs(
             outputs.append(traced(trace, variable, y))
             variables.append(variable)
     if any(variables):
-        trace.data.entries.append(Entry(recipe, values, inputs, variables, source))
+        trace.data.entries.append(Entry._make((recipe, values, inputs, variables, source)))
     return outputs
 
 

@@ -34,7 +34,8 @@ def match_tangents(
     """Return tangents or cotangents as operands. They must have the structure, shapes and tangent dtypes of `like`.
 
     what, root: name the transform, and `given`, in errors. values: returns the names of the primals. Raises
-    ArgumentError for a wrong structure, shape or dtype.
+    ArgumentError for a wrong structure, shape or dtype. A cotangent of an integer counts for nothing, so any array of
+    its shape is one, such as the result itself.
     """
     leaves, got = trees.flatten(given)
     if got != structure:
@@ -54,17 +55,18 @@ def match_tangents(
         return path if values is None else f"{path}, the tangent of {values()[number]},"
 
     return [
-        _matched(leaf, x.type, what, lambda number=number: name(number))  # type: ignore[misc]
+        _matched(leaf, x.type, what, lambda number=number: name(number), backward=root == "cotangents")  # type: ignore[misc]
         for number, (leaf, x) in enumerate(zip(leaves, like, strict=True))
     ]
 
 
-def _matched(leaf: Any, type: Type, what: str, name: Callable[[], str]) -> Tangent:
+def _matched(leaf: Any, type: Type, what: str, name: Callable[[], str], *, backward: bool) -> Tangent:
     """Return one tangent of a value of the type, as an operand. Raises ArgumentError for a wrong type."""
     wanted = tangent_type(type)
     empty = trees.is_float0(leaf)
     if not is_differentiable(type):
-        if not empty or leaf.shape != type.shape:
+        given_shape = leaf.shape if empty else _converted(leaf, what, name).shape
+        if given_shape != type.shape or not (empty or backward):
             given = f"pass numpy.zeros({type.shape}, tracer.dtypes.float0), or make it a float"
             raise _wrong_type(leaf, wanted, what, name(), f"{type} has no derivative: {given}")
         return Zero(wanted)

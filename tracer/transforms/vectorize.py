@@ -11,7 +11,7 @@ from tracer.ir.program import Literal
 from tracer.ir.types import Type, with_shape
 from tracer.primitives.base.shapes import broadcast_in_dim, moveaxis
 from tracer.trace import trees
-from tracer.trace.array import Array, renewed
+from tracer.trace.array import Array, fixed, renewed
 from tracer.trace.source import here
 from tracer.trace.stage import stage
 from tracer.trace.state import named_axis
@@ -20,9 +20,9 @@ from tracer.transforms.batch import batch_forward
 from tracer.transforms.context import to_front
 from tracer.transforms.functions import (
     argument_names,
+    arrays_of,
     as_outputs,
     check_callable,
-    flatten_arguments,
     name_of,
     result_name,
 )
@@ -41,10 +41,11 @@ def vmap(
     """Map a function over leading (or other) axes of its arguments, as one batched computation.
 
     fun: takes and returns trees of arrays [*s]; the mapped function's have one axis more, [n, *s] by default, and equal
-    dtypes. in_axes: an integer, None (one value for every example), or a tree of them that is a prefix of the
-    positional arguments. out_axes: likewise for the results. axis_name: a name for collectives, as `lax.psum(x,
-    "batch")`; axis_size: n, where no argument is mapped; spmd_axis_name: accepted for JAX's sake. Keyword arguments are
-    mapped along axis 0. Raises ArgumentError where sizes disagree.
+    dtypes. in_axes: an integer, None, or a tree of them that is a prefix of the positional arguments; where it is None,
+    `fun` receives the value as it is, an array or any object. out_axes: likewise for the results, None where all
+    examples share one. axis_name: a name for collectives, as `lax.psum(x, "batch")`; axis_size: n, where no argument is
+    mapped; spmd_axis_name: accepted for JAX's sake. Keyword arguments are mapped along axis 0. Raises ArgumentError
+    where sizes disagree.
 
     >>> import tracer, tracer.numpy as tnp
     >>> tracer.vmap(lambda x, y: x * y, in_axes=(0, None))(tnp.asarray([1.0, 2.0]), 3.0)
@@ -55,19 +56,27 @@ def vmap(
 
     @wrapping(fun)
     def batched(*args: Any, **kwargs: Any) -> Any:
+        args = tuple(map(trees.with_fixed, args))
+        kwargs = {key: trees.with_fixed(value) for key, value in kwargs.items()}
         axes = _argument_axes(in_axes, args, kwargs, name)
 
         def names() -> list[str]:
-            return argument_names(args, kwargs, of=fun)
+            every = argument_names(args, kwargs, of=fun)
+            return [each for each, axis in zip(every, axes, strict=True) if axis is not None]
 
-        leaves, structure = flatten_arguments((args, kwargs), f"vmap of {name}", names)
-        size = _batch_size(leaves, axes, axis_size, name, names)
-        example_types = [_example_type(x, axis) for x, axis in zip(leaves, axes, strict=True)]
-        axes = [None if axis is None else axis % x.ndim for x, axis in zip(leaves, axes, strict=True)]
+        values, structure = trees.flatten_values((args, kwargs))
+        places = [n for n, axis in enumerate(axes) if axis is not None]
+        mapped = [axis for axis in axes if axis is not None]
+        leaves = arrays_of([values[n] for n in places], f"vmap of {name}", names)
+        size = _batch_size(leaves, mapped, axis_size, name, names)
+        example_types = [_example_type(x, axis) for x, axis in zip(leaves, mapped, strict=True)]
+        given = [fixed(x) if isinstance(x, Array) else x for x in values]
         holder: list[Any] = []
 
         def flat(inputs: list[Any]) -> list[Any]:
-            positional, keywords = trees.unflatten(structure, inputs)
+            for place, example in zip(places, inputs, strict=True):
+                given[place] = example
+            positional, keywords = trees.unflatten(structure, given)
             result = call_user(fun, positional, keywords)
             outputs, out_structure = as_outputs(result, f"vmap of {name}")
             holder[:] = [out_structure, result]
@@ -76,7 +85,7 @@ def vmap(
         with named_axis(axis_name, size):
             staged = stage(flat, example_types, name=name, protected=True)
         operands = [*staged.constants, *leaves]
-        operand_axes = [*([None] * len(staged.constants)), *axes]
+        operand_axes = [None] * len(staged.constants) + [axis % x.ndim for x, axis in zip(leaves, mapped, strict=True)]
         outputs, found = batch_forward(staged.program, operands, operand_axes, size, axis_name)
         wanted = trees.broadcast_prefix(out_axes, holder[1], f"out_axes of vmap of {name}")
         rows = enumerate(zip(outputs, found, wanted, strict=True))
@@ -120,9 +129,7 @@ def _check_axis(x: Array, axis: object, name: str, argument: Callable[[], str]) 
         )
 
 
-def _example_type(x: Array, axis: Axis) -> Type:
-    if axis is None:
-        return x.type
+def _example_type(x: Array, axis: int) -> Type:
     shape = list(x.shape)
     del shape[axis]
     return with_shape(x.type, tuple(shape))
@@ -142,7 +149,7 @@ def _batch_size(
         raise ArgumentError(
             message(
                 f"vmap of {name}{here()}: nothing to map over",
-                "every in_axes is None" if leaves else "the call has no arrays",
+                "no argument has an axis in in_axes",
                 help="map one argument at least, or give axis_size",
             )
         )

@@ -17,6 +17,9 @@ from typing import Final
 
 from tracer.codegen.llvm.emit.shared_reductions import KINDS as TOTALS
 from tracer.codegen.llvm.emit.shared_reductions import total_text
+from tracer.codegen.llvm.kernels.fft import butterflies, lines, numpy_fft
+from tracer.codegen.llvm.kernels.fft.plans import plan_symbols
+from tracer.codegen.llvm.kernels.fft.shared_texts import C_NAMES
 from tracer.codegen.llvm.kernels.gemm.amx import tried_out
 from tracer.codegen.llvm.kernels.gemm.bf16_dot import short_products_text
 from tracer.codegen.llvm.kernels.gemm.dispatch import SHORT_KIND, product_calls_text, product_split_text
@@ -45,7 +48,13 @@ from tracer.codegen.llvm.kernels.sort.radix_argsort import SYMBOL as RADIX
 from tracer.codegen.llvm.kernels.sort.radix_argsort import radix_text
 from tracer.codegen.llvm.kernels.thread_pool import pool_symbols
 from tracer.codegen.llvm.kernels.transpose import BLOCK, PAST, SYMBOL, past_text, transpose_text
-from tracer.codegen.llvm.toolchain.object_code import Compile, LoadedModule, compile_object, load_object
+from tracer.codegen.llvm.toolchain.object_code import (
+    Compile,
+    LoadedModule,
+    compile_object,
+    load_object,
+    process_symbols,
+)
 from tracer.codegen.llvm.toolchain.target import bits_in_force
 
 
@@ -110,7 +119,25 @@ _SHARED: Final = (
     *(_Shared((name,), partial(total_text, name)) for name in TOTALS),
     *(_Shared((f"{LU}{kind}",), partial(lu_text, kind)) for kind in KINDS),
     *(_Shared((f"{SYSTEM}{kind}",), partial(system_text, kind)) for kind in KINDS),
-)
+    *(
+        _Shared(
+            (f"{numpy_fft.NAME}{kind}",), partial(numpy_fft.numpy_text, kind), 0,
+            symbols=partial(numpy_fft.numpy_symbols, kind),
+        )
+        for kind in KINDS
+    ),
+    *(
+        _Shared(
+            (f"{lines.NAME}{kind}",), partial(lines.lines_text, kind), symbols=partial(process_symbols, C_NAMES)
+        )
+        for kind in KINDS
+    ),
+    *(
+        _Shared((f"{butterflies.NAME}{radix}_{kind}",), partial(butterflies.pass_text, radix, kind))
+        for radix in butterflies.RADICES
+        for kind in KINDS
+    ),
+)  # fmt: skip
 
 
 def _skinny(form: str, count: int, kind: str) -> list[_Shared]:
@@ -173,7 +200,10 @@ def shared_symbols(text: str, compile: Compile = compile_object, *, but: _Shared
 
     compile: turns text into object code. but: the module that the text is of.
     """
-    found = pool_symbols(text, compile)
+    found = {
+        **pool_symbols(text, compile),
+        **plan_symbols(text, lambda name: _MODULES.get(_BY_NAME[name], compile).address(name)),
+    }
     for shared in _wanted_by(text):
         if shared is not but:
             module = _MODULES.get(shared, compile)

@@ -29,9 +29,12 @@ from tracer.ir.dtypes import (
     U32,
     U64,
     DType,
+    complex_dtype,
     real_dtype,
     short_name,
 )
+from tracer.primitives.fourier import transformed
+from tracer.primitives.linalg.lapack_calls import ROUTINES, call_stack, item_of
 from tracer.primitives.linalg.matrix_stacks import LETTERS, scipy_linalg
 
 
@@ -157,6 +160,30 @@ def _trsm(dtype: DType) -> Callable[..., None]:
     return run
 
 
+def _lapack(key: str, dtype: DType) -> Callable[..., None]:
+    """Return the routine on a stack of matrices. See `codegen.llvm.kernels.linalg.lapack_stacks`."""
+    routine = ROUTINES[key]
+    names = [name for name, _ in routine.arrays]
+
+    def run(*arguments: Any) -> None:
+        spans = dict(zip(names, arguments, strict=False))
+        batch, _, *numbers = (int(x) for x in arguments[len(names) :])
+        strides = dict(zip(names, numbers, strict=False))
+        given: dict[str, Any] = dict(zip((*routine.sizes, *routine.letters), numbers[len(names) :], strict=True))
+        given |= {name: chr(given[name]) for name in routine.letters}
+        kept: dict[str, Array] = {}
+        for name, item in routine.arrays:
+            if name not in routine.scratch:
+                kept[name] = np.zeros((batch, strides[name]), item_of(item, dtype))
+            if name in routine.inputs:
+                kept[name][...] = spans[name].read(kept[name].size, kept[name].dtype).reshape(kept[name].shape)
+        call_stack(key, dtype, kept, given)
+        for name, array in kept.items():
+            spans[name].write(array)
+
+    return run
+
+
 def _sorts(dtype: DType, *, positions: bool) -> Callable[..., None]:
     """Return the stable sort of every row of `rows` by n, NaN last; or the positions of its elements in that order.
 
@@ -185,6 +212,20 @@ def _top_k(dtype: DType) -> Callable[..., None]:
     return run
 
 
+def _fft(dtype: DType) -> Callable[..., None]:
+    """Return the Fourier transforms of source[o, :, i]. See `codegen.llvm.kernels.routines`."""
+    whole = complex_dtype(dtype)
+
+    def run(source: Span, target: Span, *others: Any) -> None:
+        kind, outer, n, inner = (int(x) for x in others[-7:-3])
+        fft_type, half = ("FFT", "IFFT", "RFFT", "IRFFT")[kind], n // 2 + 1
+        given = half if fft_type == "IRFFT" else n
+        x = source.read(outer * given * inner, dtype if fft_type == "RFFT" else whole).reshape(outer, given, inner)
+        target.write(transformed(x, fft_type=fft_type, axis=1, length=n, scale=float(others[-1])))
+
+    return run
+
+
 _SORTED: Final = (I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)
 
 
@@ -208,6 +249,8 @@ LIBRARY_REFERENCE: Final[dict[str, Callable[..., None]]] = {
     },
     **{f"getrf_{short_name(dtype)}": _getrf(dtype) for dtype in (C64, C128)},
     **{f"lu_{short_name(dtype)}": _lu(dtype) for dtype in (F32, F64)},
+    **{f"fft_{short_name(dtype)}": _fft(dtype) for dtype in (F32, F64)},
+    **{f"{key}_{short_name(dtype)}": _lapack(key, dtype) for key in ROUTINES for dtype in (F32, F64, C64, C128)},
     **{f"greatest_{short_name(dtype)}": _top_k(dtype) for dtype in _SORTED},
     **{f"sort_{short_name(dtype)}": _sorts(dtype, positions=False) for dtype in _SORTED},
     **{

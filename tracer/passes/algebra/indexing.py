@@ -72,7 +72,8 @@ def gather_one_window(equation: Equation, at: Rewriter) -> Atom | None:
     starts = [0] * len(sizes)
     for axis, start in zip(numbers.start_index_map, known, strict=True):
         last = x.type.shape[axis] - sizes[axis]
-        if not 0 <= start <= last and equation.params["mode"] is not GatherScatterMode.CLIP:
+        clips = last >= 0 and equation.params["mode"] is GatherScatterMode.CLIP  # no window fits where last is negative
+        if not (0 <= start <= last or clips):
             return None
         starts[axis] = min(max(start, 0), last)
     limits = [start + n for start, n in zip(starts, sizes, strict=True)]

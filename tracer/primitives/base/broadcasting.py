@@ -11,11 +11,19 @@ import numpy as np
 from tracer.errors import AxisError, ShapeError, message
 from tracer.ir import dtypes, shape
 from tracer.ir.dtypes import DType
-from tracer.ir.primitive import IndexMap, Primitive, Reduce, Rule
+from tracer.ir.primitive import IndexMap, Linear, Primitive, Reduce, Rule
 from tracer.ir.program import Literal
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, Shape, Type, array_type, with_shape
-from tracer.primitives.base.rules import Scalar, Value, axis_after_drop, check_kinds, linear_jvp, operand_of, shift_axes
+from tracer.primitives.base.rules import (
+    Scalar,
+    Value,
+    axis_after_drop,
+    check_kinds,
+    linear_jvp,
+    operand_of,
+    shift_axes,
+)
 from tracer.trace.array import Array
 from tracer.trace.integers import integers
 from tracer.trace.source import here
@@ -78,13 +86,29 @@ _show = shape.show
 
 
 def _broadcast_reference(x: Any, *, shape: Shape, broadcast_dimensions: tuple[int, ...]) -> Any:
-    hidden = x.shape[len(broadcast_dimensions) :]
+    return _broadcaster(x.shape, x.dtype, shape, broadcast_dimensions)(x)
+
+
+def _broadcaster(of: Shape, dtype: Any, shape: Shape, broadcast_dimensions: tuple[int, ...]) -> Any:
+    """Return the function that broadcasts NumPy's arrays of a shape and dtype. Further axes of theirs stay behind."""
+    hidden = of[len(broadcast_dimensions) :]
     inner = [1] * len(shape)
-    for n, d in zip(x.shape, broadcast_dimensions, strict=False):
+    for n, d in zip(of, broadcast_dimensions, strict=False):
         inner[d] = n
-    result = np.empty((*shape, *hidden), x.dtype)
-    result[...] = x.reshape((*inner, *hidden))
-    return result
+    between, full = (*inner, *hidden), (*shape, *hidden)
+
+    def broadcast(x: Any) -> Any:
+        result = np.empty(full, dtype)
+        result[...] = x.reshape(between)
+        return result
+
+    return broadcast
+
+
+def _broadcast_prepared(x: Type, *, shape: Shape, broadcast_dimensions: tuple[int, ...]) -> Any:
+    if not isinstance(x, ArrayType):
+        return None
+    return _broadcaster(x.shape, x.dtype, shape, broadcast_dimensions)
 
 
 def _broadcast_transpose(ctx: Any, cts: Any, xs: Any, *, shape: Shape, broadcast_dimensions: tuple[int, ...]) -> Any:
@@ -113,6 +137,7 @@ def _broadcast_batch(
 broadcast_in_dim_p = Primitive(
     name="broadcast_in_dim", infer=_broadcast_infer, reference=_broadcast_reference,
     jvp=linear_jvp, transpose=_broadcast_transpose, batch=_broadcast_batch, lower=IndexMap("broadcast"),
+    prepared=_broadcast_prepared,
 )  # fmt: skip
 
 
@@ -150,7 +175,9 @@ def full(shape: Sequence[int], fill_value: Value, dtype: DType | None = None) ->
     return broadcast_in_dim(fill_value, shape, ())
 
 
-def full_like(x: Value, fill_value: Scalar, dtype: DType | None = None, shape: Sequence[int] | None = None) -> Any:
+def full_like(
+    x: Value | Linear, fill_value: Scalar, dtype: DType | None = None, shape: Sequence[int] | None = None
+) -> Any:
     """Return an array filled with one value, in the shape and dtype of `x` unless others are given.
 
     x: an array [*s] or a scalar; fill_value: a scalar; dtype, shape: override x's. Returns [*s] or [*shape], weak if
@@ -160,7 +187,7 @@ def full_like(x: Value, fill_value: Scalar, dtype: DType | None = None, shape: S
     >>> full_like(tnp.asarray([1.5, 2.5]), 3)
     Array([3., 3.], f64)
     """
-    like = (as_literal(x) if isinstance(x, bool | int | float | complex | np.generic) else x).type
+    like = (x if isinstance(x, Linear) else operand_of("full_like", x)).type
     chosen = like.dtype if dtype is None else np.dtype(dtype)  # type: ignore[union-attr]
     value = as_literal(fill_value, chosen)
     if dtype is None and isinstance(like, ArrayType) and like.weak:

@@ -115,6 +115,45 @@ def reached_outputs(program: Program, flags: tuple[bool, ...]) -> tuple[bool, ..
     return tuple(isinstance(atom, Var) and atom in found for atom in program.outputs)
 
 
+@remembered
+def handed_on(program: Program) -> tuple[int | None, ...]:
+    """Return the index of the input that each output is, unchanged; None for computed outputs.
+
+    Looks through calls, branches that agree, and loops that hand a carry on.
+    """
+    place = {v: n for n, v in enumerate(program.inputs)}
+    for equation in program.equations:
+        for result, number in zip(equation.outputs, _handed_operands(equation), strict=True):
+            atom = None if number is None else equation.inputs[number]
+            if isinstance(atom, Var) and atom in place and atom.type == result.type:
+                place[result] = place[atom]
+    return tuple(place.get(atom) if isinstance(atom, Var) else None for atom in program.outputs)
+
+
+def _handed_operands(equation: Equation) -> Sequence[int | None]:
+    params, count = equation.params, len(equation.outputs)
+    match equation.primitive.lower:
+        case Structured("call") if "rule" not in params:  # a custom batching rule may compute another result
+            return handed_on(params["program"])
+        case Structured("cond"):
+            return [None if n is None else 1 + n for n in agreeing(params["branches"])]
+        case Structured("scan"):
+            first, found = params["consts"], handed_on(params["body"])
+            carries = [first + k if found[k] == first + k else None for k in range(params["carries"])]
+            return carries + [None] * (count - len(carries))
+        case Structured("while"):
+            first, found = params["body_consts"], handed_on(params["body"])
+            return [params["cond_consts"] + first + k if found[k] == first + k else None for k in range(count)]
+        case _:
+            return [None] * count
+
+
+def agreeing(branches: Sequence[Program]) -> list[int | None]:
+    """Return the index of the input that every branch hands on, by output; None for other outputs."""
+    columns = zip(*map(handed_on, branches), strict=True)
+    return [column[0] if all(place == column[0] for place in column) else None for column in columns]
+
+
 def summed_operands(ctx: Any, xs: Sequence[Any]) -> tuple[tuple[bool, ...], list[Any], tuple[bool, ...]]:
     """Return which operands are linear, the sums that some of these already have, and which linear operands have one.
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -16,8 +18,25 @@ from tracer.trace.state import state
 Value = Any  # np.ndarray; for a stack, with its items along the leading axis
 
 
+_interpreter: ContextVar[Callable[[Program, Sequence[Value]], list[Value]] | None] = ContextVar(
+    "interpreter", default=None
+)
+
+
+@contextmanager
+def interpreted_by(run: Callable[[Program, Sequence[Value]], list[Value]]) -> Iterator[None]:
+    """Run every program by `run` in place of `run_reference`, also the nested ones."""
+    token = _interpreter.set(run)
+    try:
+        yield
+    finally:
+        _interpreter.reset(token)
+
+
 def run_reference(program: Program, inputs: Sequence[Value]) -> list[Value]:
     """Run a program on NumPy arrays and return its outputs. Nothing is compiled, and faults raise at once."""
+    if (run := _interpreter.get()) is not None:
+        return run(program, inputs)
     environment: dict[Var, Value] = dict(zip(program.inputs, inputs, strict=True))
     outer_source = state.source
     try:
@@ -25,7 +44,7 @@ def run_reference(program: Program, inputs: Sequence[Value]) -> list[Value]:
             values = [_read(environment, atom) for atom in equation.inputs]
             outputs = reference_outputs(equation.primitive, values, equation.params, equation.source)
             for variable, value in zip(equation.outputs, outputs, strict=True):
-                environment[variable] = _fitted(value, variable.type, equation.primitive)
+                environment[variable] = fitted(value, variable.type, equation.primitive.name)
     finally:
         state.source = outer_source
     return [_read(environment, atom) for atom in program.outputs]
@@ -56,14 +75,14 @@ def _read(environment: Mapping[Var, Value], atom: Atom) -> Value:
     return environment[atom]
 
 
-def _fitted(value: Value, type: Type, primitive: Primitive) -> Value:
+def fitted(value: Value, type: Type, name: str) -> Value:
     """Return the value in the shape of `type`: splats are broadcast. Raises InternalError for a wrong dtype."""
     if isinstance(type, StackType | Float0Type):
         return value
     expected = storage_type(type)
     array = np.asarray(value)
     if array.dtype != expected.dtype:
-        raise InternalError(f"the reference of {primitive.name} gave {array.dtype} where {type} was inferred")
+        raise InternalError(f"the reference of {name} gave {array.dtype} where {type} was inferred")
     if array.size == 0 and array.shape != expected.shape:  # empty keys may come back without their hidden axis
         return np.zeros(expected.shape, expected.dtype)
     if array.shape != expected.shape:

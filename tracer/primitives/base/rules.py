@@ -81,6 +81,19 @@ def check_same_dtype(name: str, types: Sequence[Type]) -> None:
         )
 
 
+def by_ufunc(ufunc: Rule, kinds: str = "biuf") -> Rule:
+    """Make the `prepared` rule of a pointwise primitive whose reference is NumPy's ufunc for dtypes of these kinds.
+
+    The ufunc makes a new C-contiguous array of arrays with axes.
+    """
+
+    def prepared(*types: Type) -> Rule | None:
+        plain = all(isinstance(t, ArrayType) and t.dtype.kind in kinds for t in types)
+        return ufunc if plain and any(t.shape for t in types) else None
+
+    return prepared
+
+
 def pointwise_infer(name: str, kinds: str, *, result: Callable[[DType], DType] | None = None) -> Rule:
     """Make the `infer` rule of a pointwise primitive: operands of one type and of `kinds`.
 

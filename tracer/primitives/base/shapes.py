@@ -37,8 +37,10 @@ def _iota_infer(*, dtype: DType, shape: Shape, dimension: int) -> Type:
                 help="an iota has at least one axis",
             )
         )
-    if dtypes.is_bool(dtype):
-        raise DTypeError(message(f"iota{here()} gives numbers", "got bool", help="count in integers and compare them"))
+    if dtypes.is_bool(dtype) or dtype not in dtypes.SHORT_NAMES:
+        raise DTypeError(
+            message(f"iota{here()} gives numbers", f"got {dtype}", help="count in integers and compare them")
+        )
     return array_type(dtype, shape)
 
 
@@ -46,10 +48,12 @@ _show = shape.show
 
 
 def _iota_reference(*, dtype: DType, shape: Shape, dimension: int) -> Any:
+    counted = np.arange(shape[dimension]).astype(dtype, copy=False)
+    if len(shape) == 1:  # no view, whose memory could not be donated
+        return counted
     inner = [1] * len(shape)
     inner[dimension] = shape[dimension]
-    counted = np.arange(shape[dimension]).astype(dtype).reshape(inner)
-    return np.asarray(np.broadcast_to(counted, shape), order="C")
+    return np.asarray(np.broadcast_to(counted.reshape(inner), shape), order="C")
 
 
 iota_p = Primitive(

@@ -21,6 +21,7 @@ from tracer.primitives.arrays.zeros import zeros
 from tracer.primitives.base.nested_programs import (
     Axes,
     active_of,
+    agreeing,
     batched_of,
     effects_of,
     either,
@@ -174,6 +175,7 @@ def _batch_select(
 ) -> Any:
     """Run every branch for all lanes, guarded by the mask of its own, and select each lane's results."""
     index = clamp(0, index, len(branches) - 1)
+    entering = [(x, 0 if on else None) for x, on in zip(operands, batched, strict=True)]
     shared = shared_scalars(operands, batched)
     operands = [ctx.to_front(x, None) if new else x for x, new in zip(operands, shared, strict=True)]
     batched = either(batched, shared)
@@ -187,7 +189,8 @@ def _batch_select(
         program = ctx.transform(branch, given_batched, ctx.size, ctx.axis_name, True).program
         outputs = evaluate(program, given)
         results = [_select_lanes(mask, y, z) for y, z in zip(outputs, results, strict=True)] if results else outputs
-    return results, [0] * len(results)
+    rows = [(y, 0) if n is None else entering[n] for y, n in zip(results, agreeing(branches), strict=True)]
+    return [y for y, _ in rows], [axis for _, axis in rows]
 
 
 def _select_lanes(mask: Array, chosen: Any, other: Any) -> Any:

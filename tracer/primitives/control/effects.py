@@ -66,18 +66,26 @@ def check(condition: Value, text: str) -> None:
 
     condition: bool []; text: the error's text. Inside `cond` and `while_loop` under vmap, dead lanes are not checked.
 
-    >>> @tracer.jit
-    ... def root(x):
-    ...     tracer.check(tnp.all(x >= 0), "a root of a negative number")
-    ...     return tnp.sqrt(x)
-    >>> root(tnp.asarray([4.0, 9.0]))
-    Array([2., 3.], f64)
-    >>> root(tnp.asarray([-1.0]))  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    tracer.errors.CheckError: check failed at ...: a root of a negative number
+    >>> check(tnp.asarray(True), "not shown")
     """
     where = message(f"check failed{here()}: {text}")
     bind_all(check_p, [operand_of("check", condition), as_literal(True)], {"text": where})
+
+
+def check_by(condition: Value, fail: Callable[..., None], values: Sequence[Operand]) -> None:
+    """Call a Python function that raises, on values of the running program, if the condition is false.
+
+    condition: bool []. Inside `cond` and `while_loop` under vmap, dead lanes are not checked.
+    """
+
+    def host(*arrays: Any) -> tuple[()]:
+        fail(*arrays)
+        return ()
+
+    operand = operand_of("check", condition)
+    _check_infer(operand.type, array_type(dtypes.BOOL, ()), text="")
+    params = {"host": HostFunction(host, "check"), "results": (), "ordered": True, "vmap_method": "sequential"}
+    bind_all(callback_p, [not_(operand), *values], params)
 
 
 # callbacks

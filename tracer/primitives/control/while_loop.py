@@ -7,6 +7,7 @@ Batching keeps a scalar condition if lanes agree. Else finished lanes are frozen
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -27,9 +28,11 @@ from tracer.primitives.base.nested_programs import (
     either,
     fixpoint,
     front_axes,
+    handed_on,
     linear_carries,
     move_to_front,
     nonzero,
+    pick,
     reached_outputs,
     spread,
 )
@@ -264,6 +267,10 @@ def _batch(
         for x, was, now in zip(parts.carry, flags.carry, carry, strict=True)
     ]
     if divergent:
+        places = range(body_consts, len(body.inputs))
+        still = [n == k and not on for n, k, on in zip(handed_on(body), places, flags.carry, strict=True)]
+        if any(still):
+            return _batch_moving(ctx, xs, axes, still, cond=cond, body=body, cond_consts=cond_consts, **limit)
         parts = parts._replace(carry=entry)
         mask = mask_position({"cond": cond, "body": body, "cond_consts": cond_consts, "body_consts": body_consts})
         if mask is None:
@@ -272,6 +279,34 @@ def _batch(
     operands = [*parts.cond_consts, *parts.body_consts, *entry]
     params = {"cond": new_cond.program, "body": new_body.program, "cond_consts": cond_consts, **limit}
     return bind_all(while_p, operands, {**params, "body_consts": body_consts}), front_axes(carry)
+
+
+def _batch_moving(
+    ctx: Any, xs: Sequence[Any], axes: Axes, still: Sequence[bool], *, cond: Program, body: Program, cond_consts: int,
+    **limit: Any,
+) -> Any:  # fmt: skip
+    """Batch a loop with the carries that it hands on unchanged, which all lanes share, as constants."""
+    body_consts = len(body.inputs) - len(still)
+    moving = [not on for on in still]
+
+    def constants_first(program: Program, count: int) -> tuple[Var, ...]:
+        carry = program.inputs[count:]
+        return (*program.inputs[:count], *pick(carry, still), *pick(carry, moving))
+
+    def placed(values: Sequence[Any]) -> list[Any]:
+        given = _split(values, cond_consts, body_consts)
+        held = pick(given.carry, still)
+        return [*given.cond_consts, *held, *given.body_consts, *held, *pick(given.carry, moving)]
+
+    results, found = _batch(
+        ctx, placed(xs), placed(axes), cond=replace(cond, inputs=constants_first(cond, cond_consts)),
+        body=replace(body, inputs=constants_first(body, body_consts), outputs=tuple(pick(body.outputs, moving))),
+        cond_consts=cond_consts + sum(still), body_consts=body_consts + sum(still), **limit,
+    )  # fmt: skip
+    entry = _split(xs, cond_consts, body_consts).carry
+    given = iter(zip(results, found, strict=True))
+    rows = [(x, None) if on else next(given) for x, on in zip(entry, still, strict=True)]
+    return [y for y, _ in rows], [axis for _, axis in rows]
 
 
 def _batch_lanes(

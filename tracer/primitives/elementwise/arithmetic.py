@@ -14,6 +14,7 @@ from tracer.ir.scalar import ScalarOp
 from tracer.primitives.base.broadcasting import broadcast_in_dim
 from tracer.primitives.base.rules import (
     Value,
+    by_ufunc,
     check_kinds,
     coerce,
     is_linear,
@@ -54,14 +55,14 @@ add_p = Primitive(
     name="add", infer=pointwise_infer("add", "bifc"), reference=np.add,
     jvp=_add_jvp,
     transpose=lambda ctx, cts, xs: [cts[0] if is_linear(x) else None for x in xs],
-    batch=pointwise_batch, lower=Pointwise(ScalarOp.ADD), splat=True, commutative=True,
+    batch=pointwise_batch, lower=Pointwise(ScalarOp.ADD), splat=True, prepared=by_ufunc(np.add), commutative=True,
 )  # fmt: skip
 
 sub_p = Primitive(
     name="sub", infer=pointwise_infer("sub", "ifc"), reference=np.subtract,
     jvp=_sub_jvp,
     transpose=lambda ctx, cts, xs: [cts[0] if is_linear(xs[0]) else None, neg(cts[0]) if is_linear(xs[1]) else None],
-    batch=pointwise_batch, lower=Pointwise(ScalarOp.SUB), splat=True,
+    batch=pointwise_batch, lower=Pointwise(ScalarOp.SUB), splat=True, prepared=by_ufunc(np.subtract),
 )  # fmt: skip
 
 
@@ -74,14 +75,14 @@ mul_p = Primitive(
     name="mul", infer=pointwise_infer("mul", "bifc"), reference=multiply,
     jvp=per_operand(lambda ctx, dx, x, y: mul(dx, y), lambda ctx, dy, x, y: mul(x, dy)),
     transpose=_mul_transpose,
-    batch=pointwise_batch, lower=Pointwise(ScalarOp.MUL), splat=True, commutative=True,
+    batch=pointwise_batch, lower=Pointwise(ScalarOp.MUL), splat=True, prepared=by_ufunc(np.multiply), commutative=True,
 )  # fmt: skip
 
 neg_p = Primitive(
     name="neg", infer=pointwise_infer("neg", "ifc"), reference=np.negative,
     jvp=linear_jvp,
     transpose=lambda ctx, cts, xs: [neg(cts[0])],
-    batch=pointwise_batch, lower=Pointwise(ScalarOp.NEG), splat=True,
+    batch=pointwise_batch, lower=Pointwise(ScalarOp.NEG), splat=True, prepared=by_ufunc(np.negative),
 )  # fmt: skip
 
 
@@ -114,7 +115,7 @@ div_p = Primitive(
         lambda ctx, dy, x, y: mul(neg(div(ctx.outputs[0], y)), dy),
     ),
     transpose=lambda ctx, cts, xs: [div(cts[0], xs[1]), None],
-    batch=pointwise_batch, lower=Pointwise(ScalarOp.DIV), splat=True,
+    batch=pointwise_batch, lower=Pointwise(ScalarOp.DIV), splat=True, prepared=by_ufunc(np.divide, "f"),
 )  # fmt: skip
 
 

@@ -301,16 +301,19 @@ def _choose(primitive: Primitive, which: Operand, cases: Sequence[Value]) -> Any
 def select(pred: Value, on_true: Value, on_false: Value) -> Any:
     """Select `on_true` where `pred` holds, else `on_false`. Both are computed.
 
-    pred: bool, of the shape of the cases or []. on_true, on_false: of one shape and dtype; a Python scalar takes the
-    other's.
+    pred: bool, or an integer, which holds above 0, of the shape of the cases or []. on_true, on_false: of one shape and
+    dtype; a Python scalar takes the other's.
 
-    Returns that shape and dtype, [*s]. Raises DTypeError if the predicate is not bool or the cases' dtypes differ,
-    ShapeError if shapes differ.
+    Returns that shape and dtype, [*s]. Raises DTypeError if the predicate is neither bool nor an integer or the cases'
+    dtypes differ, ShapeError if shapes differ.
 
     >>> select(tnp.asarray([True, False]), tnp.asarray([1.0, 2.0]), 0.0)
     Array([1., 0.], f64)
     """
-    return _choose(select_p, operand_of("select", pred), (on_true, on_false))
+    selector = operand_of("select", pred)
+    if isinstance(selector.type, ArrayType) and dtypes.is_integer(selector.type.dtype):
+        return _choose(select_n_p, selector, (on_false, on_true))
+    return _choose(select_p, selector, (on_true, on_false))
 
 
 def select_n(which: Value, *cases: Value) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tracer.errors import DTypeError, message
 from tracer.ir import dtypes
-from tracer.ir.primitive import Composite, Convert, NoRule, Pointwise, Primitive, Structured, Zero
+from tracer.ir.primitive import Composite, Convert, NoRule, Parts, Pointwise, Primitive, Zero
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, Type, array_type, tangent_type
 from tracer.primitives.base.rules import (
@@ -48,7 +48,7 @@ imag_p = Primitive(
     name="imag", infer=pointwise_infer("imag", "c", result=dtypes.real_dtype), reference=lambda x: x.imag,
     jvp=linear_jvp,
     transpose=lambda ctx, cts, xs: [complex(0, neg(cts[0]))],  # Re(-i ct x) = ct imag(x)
-    batch=pointwise_batch, lower=Structured("imag"), splat=True,
+    batch=pointwise_batch, lower=Parts("imag"), splat=True,
 )  # fmt: skip
 
 
@@ -69,7 +69,7 @@ complex_p = Primitive(
         real(cts[0]) if is_linear(xs[0]) else None,
         neg(imag(cts[0])) if is_linear(xs[1]) else None,
     ],
-    batch=pointwise_batch, lower=Structured("complex"), splat=True,
+    batch=pointwise_batch, lower=Parts("complex"), splat=True,
 )  # fmt: skip
 
 conj_p = Primitive(

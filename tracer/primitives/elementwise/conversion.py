@@ -42,7 +42,7 @@ def dtype_named(name: str, dtype: object) -> DType:
     """
     try:
         found: DType | None = np.dtype(dtype)  # type: ignore[call-overload]  # raises if it is no dtype
-    except TypeError:
+    except (TypeError, ValueError):  # a text that is no Unicode is a ValueError
         found = None
     if found is None or found not in dtypes.SHORT_NAMES:
         if isinstance(dtype, int):

@@ -142,7 +142,8 @@ def _expand(
         "precision": precision, "preferred_element_type": preferred_element_type,
     }  # fmt: skip
     sizes = positions(padded_sizes(lhs.type.shape[2:], padding, lhs_dilation), window, strides, rhs_dilation)
-    if batch_groups == 1 and _has_phases(lhs_dilation, strides, rhs_dilation) and 0 not in (*lhs.type.shape, *sizes):
+    in_phases = batch_groups == 1 and _has_phases(lhs_dilation, strides, rhs_dilation)
+    if in_phases and 0 not in (*lhs.type.shape, *rhs.type.shape, *sizes):
         rows = zip(window, rhs_dilation, padding, strict=True)
         before = tuple((dilated(w, r) - 1 - low, 0) for w, r, (low, _) in rows)
         exchanged = {**given, "strides": lhs_dilation, "lhs_dilation": strides, "padding": before}
@@ -315,6 +316,8 @@ def _rhs_cotangent(ct: Any, lhs: Any, rhs: Any, params: dict[str, Any]) -> Any:
 
 def _transpose(ctx: Any, cts: Any, xs: Any, **params: Any) -> list[Any]:
     (ct,), (lhs, rhs) = cts, one_linear("conv", xs)
+    if 0 in (*ct.type.shape, *lhs.type.shape, *rhs.type.shape):  # there are no products: windows may be of no elements
+        return [ctx.zeros(x.type) if is_linear(x) else None for x in (lhs, rhs)]
     return [
         _lhs_cotangent(ct, lhs, rhs, params) if is_linear(lhs) else None,
         _rhs_cotangent(ct, lhs, rhs, params) if is_linear(rhs) else None,

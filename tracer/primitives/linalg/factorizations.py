@@ -93,7 +93,7 @@ def _lu_infer(x: Type) -> tuple[Type, ...]:
 
 def _lu_reference(x: Any) -> tuple[Any, Any, Any]:
     stack, (m, n) = x.shape[:-2], x.shape[-2:]
-    every_step = steps_pay((m, n), shapes.size(stack))
+    every_step = steps_pay((m, n), shapes.size(stack)) or not m * n  # LAPACK reports empty matrices
     lu, pivots = (_by_columns if every_step else _by_lapack)(x.reshape(shapes.size(stack), m, n))
     permutation = np.broadcast_to(np.arange(m, dtype=np.int32), (len(lu), m)).copy()
     every = np.arange(len(lu))

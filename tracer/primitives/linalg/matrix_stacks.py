@@ -11,15 +11,17 @@ import numpy as np
 from tracer.errors import DTypeError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.ir.types import ArrayType, Shape, Type
+from tracer.primitives.arrays.slice_pad_concatenate import pad, slice_in_dim
 from tracer.primitives.base.broadcasting import broadcast_in_dim
 from tracer.primitives.base.rules import check_kinds
-from tracer.primitives.base.shapes import broadcasted_iota, transpose
+from tracer.primitives.base.shapes import broadcasted_iota, reshape, transpose
 from tracer.primitives.elementwise.arithmetic import add, mul
 from tracer.primitives.elementwise.comparison import eq, ge, select
 from tracer.primitives.elementwise.complex import conj, is_complex
 from tracer.primitives.elementwise.conversion import convert_element_type
 from tracer.primitives.linalg.dot_general import batch_matmul
 from tracer.trace.source import here
+from tracer.trace.trace import as_literal
 
 SMALL: Final = 16
 """Maximum size of matrices with loops of their own, many matrices side by side. Larger ones go to LAPACK."""
@@ -89,6 +91,46 @@ def identity(shape: Shape, dtype: Any) -> Any:
     """Return a stack of identity matrices."""
     rows, columns = _places(shape[-2:], 0)
     return spread(convert_element_type(eq(rows, columns), dtype), shape)
+
+
+def diagonal(x: Any) -> Any:
+    """Return the main diagonals of matrices [*s, m, n]: [*s, min(m, n)]."""
+    *stack, m, n = x.type.shape
+    k = min(m, n)
+    square = x if m == n else slice_in_dim(slice_in_dim(x, 0, k, axis=-2), 0, k, axis=-1)
+    return slice_in_dim(reshape(square, (*stack, k * k)), 0, k * k, k + 1, axis=-1)
+
+
+def diagonal_matrix(x: Any) -> Any:
+    """Return square matrices with vectors on their diagonals: [*s, n, n] from [*s, n]."""
+    shape = (*x.type.shape, x.type.shape[-1])
+    rows, columns = _places(shape[-2:], 0)
+    return select(spread(eq(rows, columns), shape), along_columns(x, shape), 0)
+
+
+def along_columns(x: Any, shape: Shape) -> Any:
+    """Broadcast a vector [*s, n] to the columns of matrices: element [*s, i, j] is x[*s, j]."""
+    rank = len(shape)
+    return broadcast_in_dim(x, shape, (*range(rank - 2), rank - 1))
+
+
+def along_rows(x: Any, shape: Shape) -> Any:
+    """Broadcast a vector [*s, m] to the rows of matrices: element [*s, i, j] is x[*s, i]."""
+    return broadcast_in_dim(x, shape, tuple(range(len(shape) - 1)))
+
+
+def leading(x: Any, rows: int, columns: int) -> Any:
+    """Return the first rows and columns of matrices."""
+    return slice_in_dim(slice_in_dim(x, 0, rows, axis=-2), 0, columns, axis=-1)
+
+
+def extended(x: Any, rows: int, columns: int) -> Any:
+    """Return matrices with zeros behind their rows and columns, up to the given sizes."""
+    shape, dtype = x.type.shape, x.type.dtype
+    more = ((0, rows - shape[-2], 0), (0, columns - shape[-1], 0))
+    if more == ((0, 0, 0), (0, 0, 0)):
+        return x
+    return pad(x, as_literal(dtype.type(0), dtype), [*[(0, 0, 0)] * (len(shape) - 2), *more])
 
 
 def turned(x: Any) -> Any:

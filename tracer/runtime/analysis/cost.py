@@ -12,6 +12,7 @@ from tracer.ir.primitive import Structured
 from tracer.ir.program import Equation, Program, Source, Var
 from tracer.ir.types import StackType, Type, size, storage_type
 from tracer.lazy import LazyModule
+from tracer.runtime.system.long_calls import HEARD
 from tracer.schedule.terms.cost import NOTHING, Cost
 
 if TYPE_CHECKING:
@@ -19,10 +20,6 @@ if TYPE_CHECKING:
 else:
     dispatch = LazyModule("tracer.schedule.dispatch")
 
-LONG: Final = 50_000
-"""Work of a call, see `Cost.work`, that releases the GIL: some 5 µs of one core."""
-HEARD: Final = 2_000_000
-"""Work of a call that listens to Ctrl-C, some 0.2 ms: asking the system takes 1 µs."""
 ENDLESS: Final = 2**62
 """Work of a loop whose trip count is unknown."""
 
@@ -61,7 +58,7 @@ class CostReport:
     def __str__(self) -> str:
         head = f"{'equation':<24}{'flops':>14}{'functions':>14}{'read':>16}{'written':>16}  source"
         rows = [_row(line.equation, line.cost, str(line.source or "")) for line in self.lines]
-        note = ["a while_loop is counted as one round"] if self.total.unknown_trips else []
+        note = ["a while_loop is counted as one iteration"] if self.total.unknown_trips else []
         return "\n".join([head, *rows, _row("in all", self.total, ""), *note])
 
     __repr__ = __str__

@@ -21,7 +21,7 @@ class Growth:
     bytes: int
 
     def __str__(self) -> str:
-        return f"and {self.bytes:,} B for each round of {self.loop}"
+        return f"and {self.bytes:,} B for each iteration of {self.loop}"
 
 
 @dataclass(frozen=True, slots=True)

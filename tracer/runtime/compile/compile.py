@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ from tracer.codegen.llvm.kernel_modules import common_symbols, outside_symbols
 from tracer.codegen.llvm.kernels.gemm.amx import in_use
 from tracer.codegen.llvm.kernels.gemm.bf16_dot import has_dots
 from tracer.codegen.llvm.toolchain.ctypes_executable import Executable
-from tracer.codegen.llvm.toolchain.object_code import LoadedModule, load_object
+from tracer.codegen.llvm.toolchain.object_code import LoadedModule, binds_c_alone, compile_object, load_object
 from tracer.codegen.llvm.toolchain.outlined_functions import apart
 from tracer.codegen.llvm.toolchain.target import fuses_products
 from tracer.codegen.status import Status
@@ -28,14 +28,15 @@ from tracer.ir.program import Program
 from tracer.ir.target import Target, cpu
 from tracer.ir.types import Type, storage_type
 from tracer.passes.pipeline import optimize
-from tracer.runtime.analysis.cost import HEARD, work_of
+from tracer.runtime.analysis.cost import work_of
+from tracer.runtime.native.entry_point import EntryPoint
 from tracer.runtime.native.object_cache import objects
 from tracer.runtime.native.sigint_ctypes import interruptible
 from tracer.runtime.system.gc_pause import collector_paused
+from tracer.runtime.system.long_calls import HEARD
 from tracer.runtime.system.run_time_errors import error_of
 from tracer.runtime.values.wrapping import wrapped
-from tracer.schedule.loops.scalarise import one_at_a_time
-from tracer.schedule.pipeline import Scheduled, schedule
+from tracer.schedule.pipeline import LOOP_PIPELINE, ONE_AT_A_TIME, LoopPass, Scheduled, schedule
 from tracer.settings import config
 from tracer.trace.array import Array
 
@@ -60,6 +61,15 @@ class Compiled:
         """Whether running it twice is as running it once: no ordered callbacks, no operand overwritten."""
         callbacks: tuple[Any, ...] = self.scheduled.callbacks  # Equations
         return not self.scheduled.donors and not any(Effect.IO in equation.effects for equation in callbacks)
+
+    @property
+    def entry_point(self) -> EntryPoint:
+        """The module's entry for calls through the compiled entry."""
+        s = self.scheduled
+        return EntryPoint(
+            self.loaded, s.input_types, s.output_types, self.work, s.constants, s.donors, s.sites, s.module.arena,
+            s.module.stacks, self.call_back if s.callbacks else None, self.is_repeatable,
+        )  # fmt: skip
 
     @cached_property
     def executable(self) -> Executable:
@@ -86,7 +96,7 @@ class Compiled:
                 status, context = self.executable.run(flat, stop=stop, callback=self.call_back)
             if not self.is_repeatable:
                 break
-        error = error_of(self.scheduled, status, context)
+        error = error_of(self.scheduled.sites, status, context)
         if error is not None:
             raise error
         return outputs
@@ -123,12 +133,17 @@ def compile_program(program: Program, donated: Collection[int] = (), *, contract
     with collector_paused():
         target = this_cpu()
         optimized = optimize(program, target, contracts=contracts)
-        return compile_scheduled(program, schedule(optimized, target, donated=donated))
+        return compile_scheduled(program, schedule(optimized, target, donated=donated, passes=in_force(LOOP_PIPELINE)))
 
 
 def this_cpu() -> Target:
     """Return the target of the machine that this process runs on."""
     return cpu(bf16=has_dots(), tiles=in_use())
+
+
+def in_force(passes: tuple[LoopPass, ...]) -> tuple[LoopPass, ...]:
+    """Return the loop passes that the settings ask for: without vectors, `ONE_AT_A_TIME` is the last."""
+    return (*passes, ONE_AT_A_TIME) if config.vector_bits == 0 else passes
 
 
 def contracts() -> bool:
@@ -138,11 +153,21 @@ def contracts() -> bool:
 
 def compile_scheduled(program: Program, scheduled: Scheduled) -> Compiled:
     """Return a scheduled program as machine code."""
-    if config.vector_bits == 0:
-        scheduled = replace(scheduled, module=one_at_a_time(scheduled.module))
     module = scheduled.module
     text = emit_module(module)
     return Compiled(program, scheduled, text, load(text, library_names(module), level(module)), work_of(program))
+
+
+def compile_alone(program: Program, scheduled: Scheduled) -> tuple[Compiled, bytes] | None:
+    """Return a scheduled program as machine code, and its object code, which holds the outlined functions too.
+
+    Return None where calls need more than the code and C's functions: routines, callbacks, errors, donated memory.
+    """
+    text = emit_module(scheduled.module)
+    if scheduled.sites or scheduled.callbacks or scheduled.donors or not binds_c_alone(text):
+        return None
+    code = compile_object(text, opt=level(scheduled.module))
+    return Compiled(program, scheduled, text, load_object(code, {}), work_of(program)), code
 
 
 def load(text: str, routines: Sequence[str], opt: int = USUAL) -> LoadedModule:

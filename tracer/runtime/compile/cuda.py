@@ -13,26 +13,18 @@ from tracer.ir.primitive import Composite, Library, Structured
 from tracer.ir.program import Program
 from tracer.ir.target import CUDA, Target
 from tracer.schedule.elements.gather_bounds import FaultSite
-from tracer.schedule.gpu.mapping import GpuSchedule, map_to_gpu
-from tracer.schedule.math.legalise import expand_math
-from tracer.schedule.memory.arena_allocation import allocate_arena
-from tracer.schedule.pipeline import loops
-
-
-def gpu_schedule(program: Program, target: Target) -> GpuSchedule:
-    """Return the loops of a program optimised for a GPU, mapped to it, mathematical functions still in them."""
-    return map_to_gpu(allocate_arena(loops(program, target).module))
+from tracer.schedule.pipeline import gpu_schedule
 
 
 def cuda_source(program: Program, target: Target = CUDA) -> CudaSource:
     """Return the program's kernels. Steps that need the host are marked as such."""
-    return emit_cuda(expand_math(gpu_schedule(program, target).module))
+    return emit_cuda(gpu_schedule(program, target)[1].module)
 
 
 def cuda_text(program: Program, target: Target = CUDA) -> str:
     """Return the kernels of a program optimised for a GPU, for people to read, with missing kernels in comments."""
-    schedule = gpu_schedule(program, target)
-    source = emit_cuda(expand_math(schedule.module))
+    _, schedule = gpu_schedule(program, target)
+    source = emit_cuda(schedule.module)
     count, arch = len(source.kernels), target.name.removeprefix("cuda:")
     head = [f"{program.name} for {arch}: {count} {'kernel' if count == 1 else 'kernels'}, not yet run on a device"]
     left = schedule.left
@@ -46,9 +38,8 @@ def run_on_cuda(program: Program, inputs: Sequence[Any], target: Target = CUDA) 
 
     Raises DeviceError for programs that need the host, and the program's own faults.
     """
-    plain = loops(program, target)
-    module = map_to_gpu(allocate_arena(plain.module)).require(f"cuda of {program.name}")
-    outcome = run(emit_cuda(expand_math(module)), inputs)
+    plain, mapped = gpu_schedule(program, target)
+    outcome = run(emit_cuda(mapped.require(f"cuda of {program.name}")), inputs)
     if outcome.fault is not None:
         site, position = outcome.fault
         raise fault_error(plain.sites[site], position)

@@ -17,18 +17,18 @@ import numpy as np
 
 from tracer.errors import InternalError, TracerError
 from tracer.ir.primitive import Eager, Effect
-from tracer.ir.program import Literal, Program
+from tracer.ir.program import Literal, Program, Var
 from tracer.ir.types import ArrayType, KeyType
 from tracer.lazy import LazyModule
 from tracer.runtime.values.fresh_handles import another, apart
-from tracer.settings import config, gate
+from tracer.settings import gate, overrides
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.prepared_program import PreparedProgram
 from tracer.trace.stage import stage
 from tracer.trace.state import state
-from tracer.trace.tracebacks import NO_OPTIONS, Options, name_caller, tidy
+from tracer.trace.tracebacks import NO_OPTIONS, Options, name_caller, tidy, told
 
 if TYPE_CHECKING:
     from tracer.passes import dce
@@ -53,9 +53,10 @@ class Plan:
     """Prepared operations of one signature. Differentiated arguments run the staged program, with its custom rules.
 
     single: the prepared call of a plan with one operation, whose operands are the arguments in order; else None.
+    recorded: that operation, if traces record it as it is; else None.
     """
 
-    __slots__ = ("_constants", "_differentiated", "_operation", "_program", "_staged", "_structure", "single")
+    __slots__ = ("_constants", "_differentiated", "_program", "_staged", "_structure", "recorded", "single")
 
     def __init__(
         self, program: Program, staged: Program, constants: Sequence[Array], structure: trees.Structure
@@ -69,21 +70,21 @@ class Plan:
         alone = len(prepared.steps) == 1 and prepared.steps[0][1] == inputs and not constants
         is_one = structure.is_leaf() and prepared.results == [len(inputs)]
         self.single = prepared.steps[0][0].call if alone and is_one else None
-        self._operation = prepared.steps[0][0] if self.single is not None and program is staged else None
+        self.recorded = prepared.steps[0][0] if self.single is not None and program is staged else None
 
     def run(self, arrays: Sequence[Array]) -> Any:
         """Return the result for arguments of the signature."""
         program = self._program
         for x in arrays:
             if x._trace is not None:
-                if self._operation is not None:
-                    return self._operation.on_traced(arrays)[0]
+                if self.recorded is not None:
+                    return self.recorded.on_traced(arrays)[0]
                 program = self._differentiated or PreparedProgram(self._staged)
                 self._differentiated = program
                 break
         values = program.values([*self._constants, *arrays])
         given = len(program.program.inputs)
-        found = [another(values[n]) if n < given else values[n] for n in program.results]  # type: ignore[operator, index]
+        found = [another(values[n]) if n < given else values[n] for n in program.results]
         return found[0] if self._structure.is_leaf() else trees.unflatten(self._structure, found)
 
 
@@ -99,7 +100,7 @@ class Calls:
         function = self.function
         if state.staging is not None:
             return apart(function(*args, **kwargs), args, kwargs)
-        key: list[Any] = [config.token]
+        key: list[Any] = [overrides.token]
         arrays: list[Any] = []
         try:
             for x in args:
@@ -200,12 +201,34 @@ def plan_of(function: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> 
         staged = stage(flat, [leaves[place].type for place in places], name=getattr(function, "__name__", "call"))
     except InternalError:
         raise
-    except (UnknownArgumentError, TracerError, TypeError, ValueError, IndexError, OverflowError):
+    except (UnknownArgumentError, TracerError):
         return None  # the function itself says what is wrong
-    program = dce.dce(inlining.inline(staged.program))
+    except (TypeError, ValueError, IndexError, OverflowError) as error:
+        handed_on(function, args, kwargs)  # says what is wrong with the values
+        raise staging_error(function, error) from error
+    program = _flat(staged.program)
     if state.asked != asked or any(x._trace is not None for x in staged.constants) or not _is_plain(program):
         return None
     return Plan(program, staged.program, staged.constants, found[0])
+
+
+def handed_on(function: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    """Call the function for its error. One raised by this line is about its arguments: see `tracebacks`."""
+    function(*args, **kwargs)
+
+
+def staging_error(function: Function, error: Exception) -> InternalError:
+    """Return the error for a call that runs, but cannot be staged."""
+    name = getattr(function, "__name__", "call")
+    return InternalError(f"{name} runs with these arguments, but staging it raises {type(error).__name__}: {error}")
+
+
+def _flat(program: Program) -> Program:
+    """Return the program with calls inlined and without dead code. No pass is imported where it would do nothing."""
+    read = {x for x in (*program.outputs, *(x for e in program.equations for x in e.inputs)) if isinstance(x, Var)}
+    if not program.holds_programs and not any(read.isdisjoint(e.outputs) for e in program.equations):
+        return program
+    return dce.dce(inlining.inline(program))
 
 
 def _is_plain(program: Program) -> bool:
@@ -239,7 +262,14 @@ def cached(function: Function, *, named: bool = True, options: Options = NO_OPTI
         except BaseException as error:
             if named:
                 name_caller(error, function.__name__)
-            error.__traceback__ = tidy(error)
-            raise
+            ours = told(error, function.__name__)
+            if ours is None:
+                error.__traceback__ = tidy(error)
+                raise
+            try:
+                raise ours from None
+            except TracerError:
+                ours.__traceback__ = tidy(error)
+                raise
 
     return outermost

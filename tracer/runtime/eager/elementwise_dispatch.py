@@ -16,9 +16,9 @@ from tracer.errors import InternalError, TracerError
 from tracer.ir import dtypes
 from tracer.ir.program import Literal
 from tracer.ir.types import ArrayType
-from tracer.runtime.eager.call_cache import Calls, Plan
+from tracer.runtime.eager.call_cache import Calls, Plan, handed_on, staging_error
 from tracer.runtime.eager.execute import prepared
-from tracer.settings import config, gate
+from tracer.settings import gate, overrides
 from tracer.trace.array import Array, unowned
 from tracer.trace.prepared_program import Operation
 from tracer.trace.stage import stage
@@ -40,8 +40,8 @@ class _Beside(NamedTuple):
 
     def call(self, values: Sequence[Any], traced: bool) -> Any:
         """Return the result. Raises OverflowError where an integer is not exact in the literal's dtype."""
-        operands = [x if t is None else _literal(x, t) for x, t in zip(values, self.literals, strict=True)]
-        operation = self.operation
+        operation, literals = self
+        operands = [x if t is None else _literal(x, t) for x, t in zip(values, literals, strict=True)]
         return operation.on_traced(operands)[0] if traced else operation.call(*operands)[0]
 
 
@@ -55,7 +55,7 @@ class Elementwise(Calls):
     """Elementwise function of arrays and scalars, with its prepared calls by signature."""
 
     def __call__(self, *operands: Any, **options: Any) -> Any:
-        if options or state.staging is not None or self.epoch != gate.epoch or config.token is not None:
+        if options or state.staging is not None or self.epoch != gate.epoch or overrides.token is not None:
             return super().__call__(*operands, **options)
         if len(operands) == 2:
             x, y = operands
@@ -81,8 +81,11 @@ class Elementwise(Calls):
             plan = self._made(signature, operands) if numbers else self._prepared(signature, operands, {})
         try:
             if type(plan) is Plan:
+                if traced:
+                    operation = plan.recorded
+                    return plan.run(operands) if operation is None else operation.on_traced(operands)[0]
                 single = plan.single
-                return plan.run(operands) if traced or single is None else single(*operands)[0]
+                return plan.run(operands) if single is None else single(*operands)[0]
             if plan is not None:
                 return plan.call(operands, traced)
         except InternalError:
@@ -117,8 +120,11 @@ def _beside(function: Function, values: Sequence[Any]) -> _Beside | None:
         staged = stage(flat, [values[place].type for place in places])
     except InternalError:
         raise
-    except (TracerError, TypeError, ValueError, OverflowError):
+    except TracerError:
         return None
+    except (TypeError, ValueError, OverflowError) as error:
+        handed_on(function, values, {})  # says what is wrong with the values
+        raise staging_error(function, error) from error
     program = staged.program
     if len(program.equations) != 1 or staged.constants or program.outputs != program.equations[0].outputs:
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -20,22 +20,22 @@ from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var, che
 from tracer.ir.scalar import MATH_FUNCTIONS
 from tracer.ir.types import ArrayType, StackType, Type, storage_type, with_shape
 from tracer.ir.visit import equations
-from tracer.primitives.base.broadcasting import broadcast_in_dim
 from tracer.primitives.base.reference import reference_of, reference_outputs
 from tracer.runtime.eager.elementwise_kernels import kernel
 from tracer.runtime.jit.specialization import Specialization
 from tracer.runtime.jit.trace_call import Traced
 from tracer.runtime.native.result_pool import release_kept
+from tracer.runtime.system.beside import beside
 from tracer.runtime.system.fork_safety import LARGE, apart_from_forks
 from tracer.runtime.system.ignore_fp_warnings import quiet, quietly
 from tracer.runtime.system.locks import ForkSafeLock
 from tracer.runtime.values.wrapping import wrapped
-from tracer.settings import config
+from tracer.settings import config, gate, overrides
 from tracer.trace import trees
 from tracer.trace.array import Array, concrete
 from tracer.trace.source import user_source
 from tracer.trace.state import state
-from tracer.trace.trace import Operand, bind_all
+from tracer.trace.trace import Operand, check_sizes
 
 Prepared = Callable[..., Sequence[Array]]
 """Function from operands to outputs. The operands have the types, and literals the positions, of the prepared ones."""
@@ -68,13 +68,14 @@ def execute(primitive: Primitive, operands: Sequence[Operand], params: Mapping[s
 def prepared(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> Prepared:
     """Return the prepared call for operands of these types, from the cache if the parameters can be hashed.
 
-    The key holds the types of an elementwise primitive's literals, and the values of other primitives' literals.
+    The key holds the types of an elementwise primitive's literals, the values of other primitives' literals, and the
+    settings, which choose the vectors of kernels.
     """
     if type(primitive.lower) is Structured and not {Program, tuple}.isdisjoint(map(type, params.values())):
         return _prepare(primitive, operands, params)  # equal programs may have different lines, which faults name
     splat = primitive.splat
     kinds = [x.type if type(x) is Array else (x.type,) if splat else x for x in operands]
-    key = (primitive, *kinds, *params.items()) if params else (primitive, *kinds)
+    key = (primitive, gate.epoch, overrides.token, *kinds, *params.items())
     try:
         found = _prepared.get(key)
     except TypeError:  # an unhashable parameter
@@ -97,7 +98,7 @@ def _prepare(primitive: Primitive, samples: Sequence[Operand], params: Mapping[s
     if primitive.effects_of(params) - {Effect.FAULT} or any(isinstance(value, Program) for value in params.values()):
         return partial(_reentrant, _library_outputs if is_large else reference_outputs, primitive, params, plains)
     reference: Callable[..., Any] = partial(reference_of(primitive), **params) if params else reference_of(primitive)
-    reference = apart_from_forks(reference) if is_large else reference
+    reference = _of_library(reference, samples) if is_large else reference
     if primitive.multiple:
 
         def several(*xs: Operand) -> Sequence[Array]:
@@ -106,19 +107,23 @@ def _prepare(primitive: Primitive, samples: Sequence[Operand], params: Mapping[s
 
         return several
     (plain,) = plains
-    if not all(type(x) is Array for x in samples):
-        return lambda *xs: (_wrapped(quietly(reference, *map(_value, xs)), plain),)
-    quick = None if primitive.prepared is None else primitive.prepared(*[x.type for x in samples], **params)
+    quick: Any = None if primitive.prepared is None else primitive.prepared(*[x.type for x in samples], **params)
     if quick is not None:
-        quick = apart_from_forks(quick) if is_large else quick
-        return lambda *xs: (concrete(quietly(quick, *[x._value for x in xs]), plain.weak, plain.type),)
-    match len(samples):
-        case 1:
+        quick = _of_library(quick, samples) if is_large else quick
+    count = len(samples) if all(type(x) is Array for x in samples) else None
+    match count, quick:
+        case 1, None:
             return lambda x: (_wrapped(quiet.context.run(reference, x._value), plain),)
-        case 2:
+        case 1, _:
+            return lambda x: (concrete(quiet.context.run(quick, x._value), plain.weak, plain.type),)
+        case 2, None:
             return lambda x, y: (_wrapped(quiet.context.run(reference, x._value, y._value), plain),)
+        case 2, _:
+            return lambda x, y: (concrete(quiet.context.run(quick, x._value, y._value), plain.weak, plain.type),)
+        case _, None:
+            return lambda *xs: (_wrapped(quiet.context.run(reference, *map(_value, xs)), plain),)
         case _:
-            return lambda *xs: (_wrapped(quietly(reference, *[x._value for x in xs]), plain),)
+            return lambda *xs: (concrete(quiet.context.run(quick, *map(_value, xs)), plain.weak, plain.type),)
 
 
 def _by_kernel(primitive: Primitive, samples: Sequence[Operand], params: Mapping[str, Any]) -> Prepared:
@@ -143,8 +148,20 @@ def _is_large_call(primitive: Primitive, operands: Sequence[Operand]) -> bool:
     return type(primitive.lower) is Library and any(type(x) is Array and x.size > LARGE for x in operands)
 
 
+_LONG: Final = 1 << 20
+"""Elements of an operand with which a library may take 50 ms and more."""
+
+
+def _of_library(reference: Callable[..., Any], samples: Sequence[Operand]) -> Callable[..., Any]:
+    """Return a reference that calls a library: apart from forks, and if it may take long, where Ctrl-C is heard."""
+    apart = apart_from_forks(reference)
+    return beside(apart) if any(type(x) is Array and x.size >= _LONG for x in samples) else apart
+
+
 def _value(x: Operand) -> Any:
-    return np.asarray(x.value, x.type.dtype) if isinstance(x, Literal) else x._value
+    if not isinstance(x, Literal):
+        return x._value
+    return x.value if isinstance(x.value, np.generic) else np.asarray(x.value, x.type.dtype)
 
 
 def _wrapped(value: Any, plain: _Plain) -> Array:
@@ -159,7 +176,9 @@ def _wrapped(value: Any, plain: _Plain) -> Array:
 
 
 def _outputs(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> tuple[_Plain, ...]:
-    return tuple(_plain(type) for type in output_types(primitive, operands, params))
+    types = output_types(primitive, operands, params)
+    check_sizes(primitive, types)
+    return tuple(_plain(type) for type in types)
 
 
 def _plain(type: Type) -> _Plain:
@@ -209,19 +228,14 @@ def _kernel(
 ) -> Callable[..., Array] | None:
     """Return a compiled loop for arrays of any one shape; None where the operation needs more than one loop."""
     kinds = [(x._value.dtype, x._weak) if type(x) is Array else (x.type,) for x in operands]
-    key = (primitive, *params.items(), *kinds)
+    key = (primitive, config.key(), *params.items(), *kinds)
     if key in _kernels:
         return _kernels[key]
     output_types(primitive, operands, params)  # so that type errors name these operands, not the kernel's
     types = [with_shape(x.type, ()) for x in operands]
     scalars = [isinstance(x, Literal) for x in operands]
 
-    def function(inputs: list[Any]) -> list[Any]:
-        shape = next(x.shape for x in inputs if x.shape)
-        spread = [x if x.shape == shape else broadcast_in_dim(x, shape, ()) for x in inputs]
-        return bind_all(primitive, spread, params)
-
-    made = kernel(function, types, scalars)
+    made = kernel(primitive, params, types, scalars)
     if made is not None:
         made.trust_caller()
         made = made.entry(partial(_refused, primitive, params))

@@ -1,25 +1,23 @@
 """Discovery of guards: the globals, closure cells and defaults that a user's function reads by name.
 
 Functions under these names are followed in turn: plain functions, methods, partials, and results of transforms.
-Deeper reads, such as attributes of objects and items of containers, are trace-time constants, as in JAX. Functions and
-classes of libraries are assumed constant, unless the user's name for them differs from their own.
+Deeper reads, such as attributes of objects and items of containers, are trace-time constants, as in JAX. Functions of
+libraries are not followed.
 """
 
 from __future__ import annotations
 
 import dis
-import sys
 import sysconfig
 from collections.abc import Iterator
 from functools import lru_cache, partial
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
-import numpy as np
-
 from tracer.once import once
-from tracer.runtime.guards.guards import FUNCTION_SLOTS, NOTHING, Guard
+from tracer.runtime.guards.guards import FUNCTION_SLOTS, Guard
 from tracer.trace.source import is_ours
+from tracer.trace.transformed import Transformed
 
 _DEEPEST = 8  # functions that call each other
 _PACKAGE = __name__.partition(".")[0]
@@ -28,21 +26,20 @@ _PACKAGE = __name__.partition(".")[0]
 def guards_of(function: Any) -> list[Guard]:
     """Return guards on the names that a function reads, and on the functions under these names, each once."""
     found: dict[tuple[int, str], Guard] = {}
-    seen: set[int] = set()
-
-    def visit(value: Any, depth: int) -> None:
-        if not depth or id(value) in seen:
-            return
-        seen.add(id(value))
-        for guard in _read_by(value) if is_users(value) else ():
-            if _may_change(guard):
-                found.setdefault((id(guard.holder), guard.name), guard)
-            visit(guard.value, depth - 1)
-        for inner in _behind(value):
-            visit(inner, depth - 1)
-
-    visit(function, _DEEPEST)
+    _visit(function, _DEEPEST, found, set())
     return list(found.values())
+
+
+def _visit(value: Any, depth: int, found: dict[tuple[int, str], Guard], seen: set[int]) -> None:
+    """Add guards on what a value reads. A closure that calls itself would keep them until the collector runs."""
+    if not depth or id(value) in seen:
+        return
+    seen.add(id(value))
+    for guard in _read_by(value) if is_users(value) else ():
+        found.setdefault((id(guard.holder), guard.name), guard)
+        _visit(guard.value, depth - 1, found, seen)
+    for inner in _behind(value):
+        _visit(inner, depth - 1, found, seen)
 
 
 def is_users(value: Any) -> bool:
@@ -61,8 +58,7 @@ def _read_by(function: FunctionType) -> Iterator[Guard]:
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         yield Guard(cell, name)
     for name in _globals_in(function.__code__):
-        if name in function.__globals__:
-            yield Guard(function.__globals__, name)
+        yield Guard(function.__globals__, name)  # unbound if it is a builtin, which a global may come to hide
 
 
 @lru_cache(maxsize=4096)
@@ -94,37 +90,10 @@ def _behind(value: Any) -> Iterator[Any]:
     elif isinstance(value, partial):
         yield from (value.func, *value.args, *value.keywords.values())
     elif type(value) is tuple:  # functions in a closure of this package
-        yield from (item for item in value if isinstance(item, FunctionType | MethodType | partial))
+        yield from (item for item in value if isinstance(item, FunctionType | MethodType | partial | Transformed))
     elif type(value).__module__.partition(".")[0] == _PACKAGE:
         yield getattr(value, "__wrapped__", None)
-
-
-def _may_change(guard: Guard) -> bool:
-    """Whether a name must be compared at every call. A library's function under its own name is assumed constant."""
-    value = guard.value
-    if value is NOTHING:
-        return False
-    if isinstance(value, ModuleType):
-        return not is_stable(value)
-    if not isinstance(value, type | FunctionType | BuiltinFunctionType | np.ufunc):
-        return True
-    return value.__name__ != guard.name or is_users(value) or is_users_class(value)
-
-
-def is_users_class(value: Any) -> bool:
-    """Whether a value is a class from neither a library nor this package."""
-    if not isinstance(value, type):
-        return False
-    module = sys.modules.get(value.__module__)
-    return module is None or not is_stable(module)
-
-
-def is_stable(module: ModuleType) -> bool:
-    """Whether a module belongs to a library, Python or this package."""
-    file = vars(module).get("__file__")  # not by getattr: a module's `__getattr__` could invent one
-    if not isinstance(file, str):
-        return vars(module).get("__name__") in sys.builtin_module_names
-    return bool(file.startswith(_libraries())) or module.__name__.partition(".")[0] == _PACKAGE
+        yield value.__call__ if isinstance(value, Transformed) else None
 
 
 @lru_cache(maxsize=4096)

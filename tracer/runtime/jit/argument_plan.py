@@ -1,8 +1,8 @@
-"""Plan by which the compiled entry flattens arguments, as optree does, for Python's own containers."""
+"""Plan by which the compiled entry flattens arguments, as optree does: Python's containers and registered classes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import optree
 from tracer.runtime.jit.signature import Call
 from tracer.runtime.native.entry_record import Step, StepKind
 from tracer.trace.array import Array
-from tracer.trace.trees import NAMESPACE
+from tracer.trace.trees import NAMESPACE, flattening, is_fixed, is_leaf
 
 _LEAVES = frozenset((Array, np.ndarray, float, int, bool, complex))
 _PLAIN = frozenset((str, int, bool, bytes))  # compared and hashed without running Python code
@@ -32,6 +32,11 @@ class Plan:
         self.order = order
         self.names = names
         self.positional = positional
+
+    @property
+    def has_nodes(self) -> bool:
+        """Whether flattening runs Python code of registered classes."""
+        return any(kind is StepKind.NODE for kind, _, _ in self.steps)
 
     def table(self) -> Any:
         """Return the steps in C's layout; the plan keeps their objects alive."""
@@ -76,6 +81,9 @@ def _walk(value: Any, steps: list[Planned]) -> bool:
     if value is None:
         steps.append((StepKind.SAME, 0, None))
         return True
+    flatten = flattening(kind)
+    if flatten is not None:
+        return _walk_node(value, flatten, steps)
     if kind is tuple or optree.is_namedtuple_class(kind):
         steps.append((StepKind.TUPLE, len(value), kind))
         return all(_walk(item, steps) for item in value)
@@ -84,7 +92,20 @@ def _walk(value: Any, steps: list[Planned]) -> bool:
         return all(_walk(item, steps) for item in value)
     if kind is dict:
         return _walk_dict(value, steps)
+    if is_fixed(value) and is_leaf(value):
+        return _static(value, steps)
     return False
+
+
+def _walk_node(value: Any, flatten: Callable[[Any], Any], steps: list[Planned]) -> bool:
+    parts = flatten(value)
+    if type(parts) is not tuple or len(parts) < 2:
+        return False
+    children = tuple(parts[0])
+    steps.append((StepKind.NODE, len(children), type(value)))
+    steps.append((StepKind.FLATTEN, 0, flatten))
+    steps.append((StepKind.OTHER, 0, parts[1]))
+    return all(_walk(child, steps) for child in children)
 
 
 def _walk_dict(value: dict[Any, Any], steps: list[Planned]) -> bool:

@@ -46,7 +46,7 @@ class Donated:
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise ArgumentError(
             message(
-                f"an array is used{here()} that was donated",
+                f"an array was donated and cannot be used again{here()}",
                 f"got {self._type}, given to {self._function} by donate_argnums",
                 help="use the result of that call, donate a copy (x.copy()), or do not donate this argument",
             )

@@ -16,17 +16,16 @@ from tracer.codegen.status import Status
 from tracer.ir import dtypes
 from tracer.ir.types import ArrayType, Type, array_type, storage_type
 from tracer.once import once
-from tracer.runtime.analysis.cost import HEARD, LONG
-from tracer.runtime.compile.compile import Compiled
 from tracer.runtime.guards.guards import Captured, ValueGuard
 from tracer.runtime.guards.guards import Guard as Named
 from tracer.runtime.jit.argument_plan import Plan, flat_plan
 from tracer.runtime.jit.donation import NOTHING_DONATED, Donated
 from tracer.runtime.native import capi
+from tracer.runtime.native.entry_point import EntryPoint
 from tracer.runtime.native.entry_record import Guard, Leaf, Record, Result, Scalar
 from tracer.runtime.native.support import support
+from tracer.runtime.system.long_calls import HEARD, LONG
 from tracer.runtime.system.run_time_errors import error_of
-from tracer.schedule import symbolic_size
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.tracebacks import Raised
@@ -76,31 +75,31 @@ class Recognised:
 
     def __init__(
         self,
-        compiled: Compiled,
+        point: EntryPoint,
         captured: Sequence[Captured],
         plan: Plan,
         structure: trees.Structure | None,
         donated: Mapping[int, Donated] = NOTHING_DONATED,
     ) -> None:
         """structure: of the result; None for a tuple of all outputs. donated: stand-ins of donated leaves, by leaf."""
-        self._keep: list[Any] = [compiled, captured, plan]
+        self._keep: list[Any] = [point, captured, plan]
         self.record = Record()
-        self._set_program(compiled, captured)
+        self._set_program(point, captured)
         self._set_donated(donated)
         self._set_arguments(plan)
-        self._set_handlers(compiled, structure)
+        self._set_handlers(point, structure)
         spare = ctypes.c_void_p()
         self.record.spare = ctypes.addressof(spare)
         weakref.finalize(self.record, _free_spare, spare).atexit = False
 
     @classmethod
-    def elementwise(cls, compiled: Compiled, scalars: Sequence[bool], work: float) -> Recognised:
+    def elementwise(cls, point: EntryPoint, scalars: Sequence[bool]) -> Recognised:
         """Make one for a program of symbolic size: inputs marked in `scalars` are scalars, others arrays of one shape.
 
-        work: cost of one element, see `cost.work_of`.
+        point: with the types and the work of one element, arrays with shape (1,).
         """
-        made = cls(compiled, (), flat_plan(len(scalars)), trees.flatten(0)[1])
-        made._free_shapes(scalars, max(work, 1.0))
+        made = cls(point, (), flat_plan(len(scalars)), trees.flatten(0)[1])
+        made._free_shapes(scalars, max(point.work, 1.0))
         return made
 
     def entry(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
@@ -141,25 +140,24 @@ class Recognised:
             if not scalar:
                 leaf.ndim = -1
         for result in (Result * self.record.outputs).from_address(self.record.results):
-            result.ndim, result.size = -1, result.size // symbolic_size.SIZE
+            result.ndim = -1
         self.record.elementwise = 1
         self.record.long_from, self.record.heard_from = int(LONG / work), int(HEARD / work)
 
-    def _set_program(self, compiled: Compiled, captured: Sequence[Captured]) -> None:
-        r, scheduled = self.record, compiled.scheduled
-        leaves = [self._leaf(type) for type in scheduled.input_types]
+    def _set_program(self, point: EntryPoint, captured: Sequence[Captured]) -> None:
+        r = self.record
+        leaves = [self._leaf(type) for type in point.input_types]
         for leaf, array in zip(leaves, captured, strict=False):
             leaf.handle, leaf.scalar, leaf.number = self._object(array), Scalar.NONE, None
-        r.main = compiled.loaded.address()
+        r.main = point.loaded.address()
         r.captured, r.inputs, r.leaves = len(captured), len(leaves), self._table(Leaf, leaves)
-        donors = scheduled.donors
-        results = [self._result(type, donors.get(n, -1)) for n, type in enumerate(scheduled.output_types)]
+        results = [self._result(type, point.donors.get(n, -1)) for n, type in enumerate(point.output_types)]
         r.outputs, r.results = len(results), self._table(Result, results)
-        r.constants = len(scheduled.constants)
-        r.data = self._table(ctypes.c_void_p, [constant.ctypes.data for constant in scheduled.constants])
-        r.arena, r.stacks = scheduled.module.arena, scheduled.module.stacks
-        r.long_from, r.heard_from = (0 if compiled.work > least else _NEVER for least in (LONG, HEARD))
-        r.repeatable = compiled.is_repeatable
+        r.constants = len(point.constants)
+        r.data = self._table(ctypes.c_void_p, [constant.ctypes.data for constant in point.constants])
+        r.arena, r.stacks = point.arena, point.stacks
+        r.long_from, r.heard_from = (0 if point.work > least else _NEVER for least in (LONG, HEARD))
+        r.repeatable = point.is_repeatable
 
     def _set_donated(self, donated: Mapping[int, Donated]) -> None:
         leaves = (Leaf * self.record.inputs).from_address(self.record.leaves)
@@ -178,8 +176,9 @@ class Recognised:
             steps = plan.table()
             self._keep.append(steps)
             r.steps = ctypes.addressof(steps)
+            r.nodes = plan.has_nodes
 
-    def _set_handlers(self, compiled: Compiled, structure: trees.Structure | None) -> None:
+    def _set_handlers(self, point: EntryPoint, structure: trees.Structure | None) -> None:
         r = self.record
         r.ndarray, r.array, r.array_type, r.zero = id(np.ndarray), id(Array), id(ArrayType), self._object(0)
         if structure is not None:
@@ -188,9 +187,9 @@ class Recognised:
             if not r.single and not plain:
                 r.finish = self._object(structure.unflatten)
         r.raised = id(Raised)
-        r.failed = self._object(lambda address: _error(compiled, address))
-        if compiled.scheduled.callbacks:
-            r.callback = self._object(compiled.call_back)
+        r.failed = self._object(lambda address: _error(point, address))
+        if point.callback is not None:
+            r.callback = self._object(point.callback)
 
     def _leaf(self, type: Type) -> Leaf:
         storage = storage_type(type)
@@ -233,12 +232,18 @@ def _bytes(storage: ArrayType) -> int:
     return math.prod(storage.shape) * storage.dtype.itemsize
 
 
-def _error(compiled: Compiled, address: int) -> BaseException | None:
+def _error(point: EntryPoint, address: int) -> BaseException | None:
     context = Context.from_address(address)
-    return error_of(compiled.scheduled, Status(context.status), context)
+    return error_of(point.sites, Status(context.status), context)
 
 
 def _free_spare(spare: ctypes.c_void_p) -> None:
+    _c_free()(spare)
+
+
+@once
+def _c_free() -> Callable[[ctypes.c_void_p], None]:
+    """Return C's `free`. Every `CDLL` makes a class, which only the collector frees."""
     free = ctypes.CDLL(None).free
-    free.argtypes = [ctypes.c_void_p]
-    free(spare)
+    free.argtypes, free.restype = [ctypes.c_void_p], None
+    return free

@@ -11,7 +11,8 @@ from tracer.ir.program import Source
 from tracer.ir.types import ArrayType, Type
 from tracer.runtime.jit.signature import Key, Static
 from tracer.settings import KEYED, SETTINGS
-from tracer.trace.trees import Structure, structure_text
+from tracer.trace import trees
+from tracer.trace.trees import Structure, parting, structure_text
 
 _REMEMBERED = 16
 
@@ -140,12 +141,36 @@ def _structure_changes(old: Key, new: Key, argument: Callable[[int | str], str])
         if former not in before:
             yield f"{argument(place)}: not given before"
         elif before[former] != tree:
-            yield f"{argument(place)}: {structure_text(before[former])} -> {structure_text(tree)}"
+            yield f"{argument(place)}: {_change(before[former], tree, argument(place))}"
         elif place in moved:
             yield f"{argument(place)}: {_way(place)}"
     for place in before:
         if place not in after and place not in moved.values():
             yield f"{argument(place)}: no longer given"
+
+
+def _change(old: Structure, new: Structure, argument: str) -> str:
+    """Return what differs between two structures: the settings of the first module that parts, or both structures."""
+    root = argument.rpartition(" ")[2].strip("'")
+    path, before, after = parting(old, new, root)
+    settings = [_settings(structure) for structure in (before, after)]
+    if before.type is after.type and settings[0].keys() == settings[1].keys():
+        changed = [name for name, value in settings[1].items() if settings[0][name] != value]
+        if changed:
+            return ", ".join(f"{path}.{name} {settings[0][name]} -> {settings[1][name]}" for name in changed)
+    return f"{structure_text(old)} -> {structure_text(new)}"
+
+
+def _settings(structure: Structure) -> dict[str, str]:
+    """Return the settings of a module, which its layout holds, as text; {} for other nodes."""
+    take_apart = trees.flattening(structure.type) if structure.type is not None else None
+    if take_apart is None:
+        return {}
+    data = take_apart(trees.unflatten(structure, [0] * structure.num_leaves))[1]
+    settings = getattr(data, "settings", None)
+    if not isinstance(settings, dict):
+        return {}
+    return {name: str(getattr(value, "__qualname__", None) or repr(value)) for name, value in settings.items()}
 
 
 def _moved(

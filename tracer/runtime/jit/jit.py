@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import update_wrapper
 from types import MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
+from weakref import ref
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from tracer.runtime.jit.specialization import Specialization, is_traced
 from tracer.runtime.jit.trace_call import Traced, shapes, trace_call
 from tracer.runtime.system.devices import check_device
 from tracer.runtime.system.locks import ForkSafeLock
+from tracer.runtime.system.shardings import PartitionSpec
 from tracer.settings import gate
 from tracer.trace import trees
 from tracer.trace.convert import as_array
@@ -30,10 +32,11 @@ from tracer.transforms.functions import check_callable, name_of
 
 if TYPE_CHECKING:
     from tracer.runtime.jit import entry as entries
-    from tracer.runtime.jit import lowered
+    from tracer.runtime.jit import lowered, pickles
 else:
     entries = LazyModule("tracer.runtime.jit.entry")
     lowered = LazyModule("tracer.runtime.jit.lowered")
+    pickles = LazyModule("tracer.runtime.jit.pickles")
 
 _CHAIN = 4  # compiled entries that are tried one after another before the way through Python
 
@@ -45,71 +48,62 @@ class _Switch(threading.local):
 _switch = _Switch()
 
 
-class JitFunction:
-    """Jitted function. It is called as the function itself; its methods show how it compiles.
+class Calls:
+    """Calls of a jitted function: its specialisations, and the chain of entries that its face tries first.
 
-    `__call__` is a slot of the instance. It holds the compiled entry of the newest specialisation, a C function. Calls
-    that it does not recognise go to the next entry, and at last to `_slow`.
+    It does not keep the face alive. So a jitted function that is dropped goes at once, with its machine code, and not
+    when the collector next looks for cycles.
     """
 
-    __slots__ = (
-        "__call__", "__dict__", "__weakref__", "_cache", "_chain", "_function", "_history", "_inline", "_lock", "_name",
-        "_signature",
-    )  # fmt: skip
-
-    if TYPE_CHECKING:
-
-        def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
-
     def __init__(self, function: Callable[..., Any], options: Signature, *, inline: bool) -> None:
-        self._function = function
-        self._signature = options
-        self._name = options.name
-        self._inline = inline
+        self.function = function
+        self.signature = options
+        self.inline = inline
+        self.history = History(options.name)
+        self.cache: dict[Key, Specialization] = {}
+        self.face: Callable[[], JitFunction | None] = lambda: None
         self._lock = ForkSafeLock()
-        self._history = History(options.name)
         self._warned: set[str] = set()  # why donated arrays were not used
-        self._cache: dict[Key, Specialization] = {}
         self._chain: list[Specialization] = []
-        update_wrapper(self, function)
-        self._forget()
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else MethodType(self, instance)
 
     def __repr__(self) -> str:
-        return f"<jit of {self._name}>"
+        return f"<calls of {self.signature.name}>"
 
-    # calling
+    def _serve(self, entry: Callable[..., Any]) -> Callable[..., Any]:
+        """Let the face's next call go to an entry, and return the entry."""
+        face = self.face()
+        if face is not None:
+            face.__call__ = entry  # type: ignore[method-assign]
+        return entry
 
-    def _first(self, /, *args: Any, **kwargs: Any) -> Any:
+    def first(self, /, *args: Any, **kwargs: Any) -> Any:
         """Make the first call, which loads native code."""
-        self.__call__ = entries.front(self._guarded) if entries.entries_enabled() else self._slow  # type: ignore[method-assign]
+        entry = self._serve(entries.front(self.guarded) if entries.entries_enabled() else self.slow)
         try:
-            return self.__call__(*args, **kwargs)
+            return entry(*args, **kwargs)
         except BaseException as error:
             error.__traceback__ = tidy(error)
             raise
 
-    def _guarded(self, /, *args: Any, **kwargs: Any) -> Any:
+    def guarded(self, /, *args: Any, **kwargs: Any) -> Any:
         """Return the result of `_slow`, or its exception as `Raised`, so that tracer's frames are not shown."""
         try:
-            return self._slow(*args, **kwargs)
+            return self.slow(*args, **kwargs)
         except BaseException as error:
             return Raised(error)
 
-    def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
+    def slow(self, /, *args: Any, **kwargs: Any) -> Any:
         """Make a call through Python, for arguments that no compiled entry recognises."""
         if _switch.off:
-            return self._function(*args, **kwargs)
+            return self.function(*args, **kwargs)
         version = gate.version
-        call = self._signature.sort(args, kwargs)
+        call = self.signature.sort(args, kwargs)
         compiled = self._specialization(call)
         traced = compiled.traced
         if is_traced(call.leaves, traced):
             operands = [as_array(leaf) for leaf in call.leaves]
-            return trees.unflatten(traced.structure, compiled.bind(operands, inline=self._inline))
-        donated = self._signature.donated(call)
+            return trees.unflatten(traced.structure, compiled.bind(operands, inline=self.inline))
+        donated = self.signature.donated(call)
         if donated:
             compiled.warn_of_useless()
         self._note_copies(call, traced)
@@ -126,33 +120,35 @@ class JitFunction:
     def _specialization(self, call: Call) -> Specialization:
         """Return the specialisation for the call's key, traced now if there is none with valid guards."""
         with self._lock:
-            found = self._cache.get(call.key)
+            found = self.cache.get(call.key)
             if found is None:
-                found = self._cache[call.key] = Specialization(donated=self._donated(call))
+                found = self.cache[call.key] = Specialization(donated=self._donated(call))
         with found.lock:
             if found.is_traced and found.traced.is_valid:
                 return found
             reasons = found.traced.changes() if found.is_traced else self._reasons(call)
-            traced = trace_call(self._function, call, self._name)
+            traced = trace_call(self.function, call, self.signature.name)
             if not traced.is_closed:
                 return Specialization(traced)
             with self._lock:
                 self._chain = [member for member in self._chain if member is not found]
             found.set(traced)
-            self._history.compiled(user_source(), reasons)
+            self.history.compiled(user_source(), reasons)
+            for note in traced.notes:
+                self.history.note(note)
         return found
 
     def _donated(self, call: Call) -> dict[int, Donated]:
         """Return the stand-ins of the leaves that the call donates, by leaf."""
-        given = self._signature.donated(call)
-        names = self._signature.leaf_names(call.args, call.kwargs, call.key.statics) if given else []
-        return {n: Donated(call.key.types[n], self._name, names[n], self._warned) for n in given}
+        given = self.signature.donated(call)
+        names = self.signature.leaf_names(call.args, call.kwargs, call.key.statics) if given else []
+        return {n: Donated(call.key.types[n], self.signature.name, names[n], self._warned) for n in given}
 
     def _reasons(self, call: Call) -> list[str]:
         with self._lock:
-            others = [key for key, other in self._cache.items() if key != call.key and other.is_traced]
-        names = self._signature.leaf_names(call.args, call.kwargs, call.key.statics)
-        return closest(others, call.key, names, self._signature.argument) or ["the first call"]
+            others = [key for key, other in self.cache.items() if key != call.key and other.is_traced]
+        names = self.signature.leaf_names(call.args, call.kwargs, call.key.statics)
+        return closest(others, call.key, names, self.signature.argument) or ["the first call"]
 
     def _chain_up(self, compiled: Specialization, plan: Callable[[], Plan | None], version: int) -> None:
         """Try this specialisation first at later calls. version: of the settings that the call was made with."""
@@ -162,30 +158,75 @@ class JitFunction:
             if compiled in self._chain:
                 return
             self._chain = [compiled, *self._chain[: _CHAIN - 1]]
-            entry: Callable[..., Any] = self._guarded
+            entry: Callable[..., Any] = self.guarded
             for member in reversed(self._chain):
                 entry = member.entry(entry)
-            self.__call__ = entry  # type: ignore[method-assign]
+            self._serve(entry)
 
     def _note_copies(self, call: Call, traced: Traced) -> None:
         if any(isinstance(array, np.ndarray) and not array.flags.c_contiguous for array in traced.captured):
-            self._history.note("a captured NumPy array is not C-contiguous: it is copied at every call")
+            self.history.note("a captured NumPy array is not C-contiguous: it is copied at every call")
         for position, leaf in enumerate(call.leaves):
-            if isinstance(leaf, np.ndarray) and not leaf.flags.c_contiguous and position not in self._history.copied:
-                self._history.copied.add(position)
-                names = self._signature.leaf_names(call.args, call.kwargs, call.key.statics)
-                self._history.note(f"{names[position]} is not C-contiguous: it is copied at every call")
+            if isinstance(leaf, np.ndarray) and not leaf.flags.c_contiguous and position not in self.history.copied:
+                self.history.copied.add(position)
+                names = self.signature.leaf_names(call.args, call.kwargs, call.key.statics)
+                self.history.note(f"{names[position]} is not C-contiguous: it is copied at every call")
 
-    def _forget(self) -> None:
-        self._cache, self._chain = {}, []
-        self.__call__ = self._first  # type: ignore[method-assign]
+    def forget(self) -> None:
+        with self._lock:
+            self.cache, self._chain = {}, []
+            self._serve(self.first)
 
-    # showing
+    def traces(self) -> dict[Key, Traced]:
+        """Return what is traced so far, by signature."""
+        with self._lock:
+            return {key: found.traced for key, found in self.cache.items() if found.is_traced}
+
+    def take(self, key: Key, traced: Traced, donated: Sequence[int]) -> None:
+        """Add a program that another process traced. donated: the leaves that its calls donate."""
+        stand_ins = {n: Donated(key.types[n], self.signature.name, f"leaf {n}", self._warned) for n in donated}
+        self.cache[key] = Specialization(traced, stand_ins)
+
+
+class JitFunction:
+    """Jitted function. It is called as the function itself; its methods show how it compiles.
+
+    `__call__` is a slot of the instance. It holds the compiled entry of the newest specialisation, a C function. Calls
+    that it does not recognise go to the next entry, and at last to `Calls.slow`.
+    """
+
+    __slots__ = ("__call__", "__dict__", "__weakref__", "_calls")
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+    def __init__(self, function: Callable[..., Any], options: Signature, *, inline: bool) -> None:
+        self._calls = Calls(function, options, inline=inline)
+        self._calls.face = ref(self)
+        self.__call__ = self._calls.first  # type: ignore[method-assign]
+        update_wrapper(self, function)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<jit of {self._calls.signature.name}>"
+
+    def __reduce__(self) -> Any:
+        return pickles.reduced(self)
+
+    def __copy__(self) -> JitFunction:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> JitFunction:
+        return self
 
     def lower(self, *args: Any, **kwargs: Any) -> lowered.Lowered:
         """Return every stage of the program for these arguments, which may be `ShapeDtypeStruct`."""
-        call = self._signature.sort(args, kwargs)
-        return lowered.Lowered(trace_call(self._function, call, self._name), call, self._signature)
+        calls = self._calls
+        call = calls.signature.sort(args, kwargs)
+        return lowered.Lowered(trace_call(calls.function, call, calls.signature.name), call, calls.signature)
 
     def trace(self, *args: Any, **kwargs: Any) -> lowered.Lowered:
         """Return `lower(...)`, under JAX's name for the object with `.jaxpr`."""
@@ -193,18 +234,36 @@ class JitFunction:
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """Return the result with a `ShapeDtypeStruct` for every array, without computing it."""
-        return shapes(trace_call(self._function, self._signature.sort(args, kwargs), self._name))
+        calls = self._calls
+        return shapes(trace_call(calls.function, calls.signature.sort(args, kwargs), calls.signature.name))
 
     def explain(self) -> Text:
         """Return a text that explains the last compilations by the arguments that changed."""
-        return self._history.text()
+        return self._calls.history.text()
 
     def clear_cache(self) -> None:
         """Forget all specialisations."""
-        with self._lock:
-            self._forget()
+        self._calls.forget()
 
 
+class Options(TypedDict, total=False):
+    """Keyword arguments of `jit`, for type checkers."""
+
+    static_argnums: Positions
+    static_argnames: Names
+    donate_argnums: Positions
+    donate_argnames: Names
+    inline: bool
+    keep_unused: bool
+    device: Any
+    in_shardings: Any
+    out_shardings: Any
+
+
+@overload
+def jit(fun: Callable[..., Any], **options: Unpack[Options]) -> JitFunction: ...
+@overload
+def jit(**options: Unpack[Options]) -> Callable[[Callable[..., Any]], JitFunction]: ...
 def jit(
     fun: Callable[..., Any] | None = None,
     *,
@@ -215,6 +274,8 @@ def jit(
     inline: bool = False,
     keep_unused: bool = False,
     device: Any = None,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
 ) -> Any:
     """Compile a function of arrays: it is traced once for each signature, then runs as one machine program.
 
@@ -223,19 +284,25 @@ def jit(
     each value compiles anew. donate_argnums, donate_argnames: arrays that cannot be used after the call. Results of
     equal type are computed in their memory, if the order of reads and writes allows it and no other object shares the
     memory. A warning says once that memory was shared, or that no result has the type. inline: inside another traced
-    function, record equations rather than a call. keep_unused, device: accepted as in JAX.
+    function, record equations rather than a call. keep_unused, device, in_shardings, out_shardings: accepted as in JAX,
+    for the one device.
 
-    Every call reads the arrays that `fun` captures, NumPy's too. If tracing reads their values, as masks and `float`
-    do, other values compile anew. So do other objects under names that `fun` reads, and other code or defaults of
-    functions that it runs by name. Attributes of objects and items of containers are trace-time constants. Raises
-    ArgumentError for arguments that are not arrays, and for static arguments that cannot be hashed.
+    Every call reads the arrays that `fun` captures, NumPy's too. If tracing reads their values, as masks do, other
+    values compile anew. So do other objects under names that `fun` reads, and other code or defaults of functions that
+    it runs by name. NumPy reads an array under a name unseen, as in `float(w[0])`: other values in it compile anew if
+    it has at most 64 KiB, unless each use of the name is an operand of the program, as in `x * w`. Values read of a
+    larger one are constants. Attributes of objects and items of containers are trace-time constants. A warning names
+    the line where `np.random` was drawn from. Raises ArgumentError for arguments that are not arrays, and
+    for static arguments that cannot be hashed.
 
     >>> tracer.jit(lambda x: x + 1.0)(2.0)
     Array(3., f64*)
     """
     del keep_unused  # unused arguments are never passed on
     static, donated = (static_argnums, static_argnames), (donate_argnums, donate_argnames)
-    check_device(device, "jit")
+    for place in (device, *trees.flatten((in_shardings, out_shardings))[0]):
+        if not isinstance(place, PartitionSpec):
+            check_device(place, "jit")
 
     def decorate(function: Callable[..., Any]) -> JitFunction:
         check_callable(function, "jit")

@@ -57,6 +57,17 @@ class Stage:
     __repr__ = __str__
 
 
+class Stages(tuple[Stage, ...]):
+    """Stages of a program in order. Prints as their texts, one below the other."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self))
+
+    __repr__ = __str__
+
+
 class Lowered:
     """The stages of a function for one signature. Each is made on demand."""
 
@@ -93,8 +104,8 @@ class Lowered:
         """Return the program after its passes."""
         return pipeline.optimize(self._traced.program, compiling.this_cpu(), contracts=self._contracts)
 
-    def stages(self) -> tuple[Stage, ...]:
-        """Return every stage up to the loops of the CPU, as text.
+    def stages(self) -> Stages:
+        """Return every stage up to the loops of the CPU, as text. The result prints as a whole.
 
         First the program as traced, then after each program pass that changed it. Then its loop nests, before and
         after each loop pass.
@@ -109,8 +120,9 @@ class Lowered:
         donated = self._traced.inputs_of(self._signature.donated(self._call))
         module = scheduling.loops(self.optimized(), on, donated=donated).module
         found.append(Stage("loops", str(module)))
-        found += [Stage(step.name, str(after)) for step, after in scheduling.loop_stages(module, on)]
-        return tuple(found)
+        looped = compiling.in_force(scheduling.LOOP_PIPELINE)
+        found += [Stage(step.name, str(after)) for step, after in scheduling.loop_stages(module, on, looped)]
+        return Stages(found)
 
     def loops(self) -> Module:
         """Return the scheduled loop nests and buffers."""

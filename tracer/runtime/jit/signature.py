@@ -73,10 +73,16 @@ class Signature:
         if self.static_numbers or self.static_names:
             args, kwargs, statics = self._separate(args, kwargs)
         leaves, structure = trees.flatten_values((args, kwargs))
-        types = []
-        for position, leaf in enumerate(leaves):
-            type = leaf_type(leaf)
-            types.append(self._refuse(args, kwargs, statics, position) if type is None else type)
+        found = [*map(leaf_type, leaves)]
+        if None in found:
+            args = tuple(map(trees.with_fixed, args))
+            kwargs = {name: trees.with_fixed(value) for name, value in kwargs.items()}
+            leaves, structure = trees.flatten_values((args, kwargs))
+            found = [*map(leaf_type, leaves)]
+        types = [
+            self._refuse(args, kwargs, statics, position) if type is None else type
+            for position, type in enumerate(found)
+        ]
         key = Key(structure, tuple(types), statics, config.key(), tuple(state.axes.items()))
         return Call(args, kwargs, leaves, key)
 
@@ -201,8 +207,8 @@ def leaf_type(leaf: Any) -> Type | None:
         return array_type(scalar_dtype(leaf), (), True) if kind is not int or _fits(leaf) else None
     if kind is bool:
         return array_type(scalar_dtype(leaf), ())
-    if kind is ShapeDtypeStruct:
-        return leaf.type  # type: ignore[no-any-return]
+    if isinstance(leaf, ShapeDtypeStruct):
+        return leaf.type
     if isinstance(leaf, np.ndarray | np.generic) and leaf.dtype.isnative and leaf.dtype in _KNOWN:
         return array_type(leaf.dtype, leaf.shape)
     return None

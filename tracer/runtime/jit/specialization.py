@@ -79,7 +79,8 @@ class Specialization:
         """Return the outputs as arrays of the current trace. inline: records equations instead of one call."""
         traced = self.traced
         if state.outside is not None:
-            state.outside.inherit(Seen(guard.holder, guard.value) for guard in traced.values)
+            seen = [Seen(guard.holder, guard.value) for guard in traced.values]
+            state.outside.inherit(seen, traced.operands)
         program, everything = traced.program, [*map(as_array, traced.captured), *operands]
         return evaluate(program, everything) if inline else bind_call(program, *everything, inline=True)
 
@@ -105,7 +106,7 @@ class Specialization:
         count = len(compiled.scheduled.input_types) - len(captured)
         if not entries.entries_enabled():
             return by_ctypes
-        recognised = entries.Recognised(compiled, captured, flat_plan(count), None, self.donated)
+        recognised = entries.Recognised(compiled.entry_point, captured, flat_plan(count), None, self.donated)
         recognised.trust_caller()
         return recognised.entry(by_ctypes)
 
@@ -119,8 +120,8 @@ class Specialization:
                 if plan is None:
                     self._plannable = False
                     return False
-                traced, compiled = self.traced, self.compiled()
-                self._recognised = entries.Recognised(compiled, traced.captured, plan, traced.structure, self.donated)
+                traced, point = self.traced, self.compiled().entry_point
+                self._recognised = entries.Recognised(point, traced.captured, plan, traced.structure, self.donated)
                 self._recognised.watch(traced.guards, traced.values)
             self._recognised.trust_settings(version)
         return True

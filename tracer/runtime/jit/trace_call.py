@@ -11,12 +11,13 @@ from tracer.ir.program import Program
 from tracer.ir.types import Type
 from tracer.runtime.guards.guard_discovery import guards_of
 from tracer.runtime.guards.guards import Captured, Guard, ValueGuard, type_of
+from tracer.runtime.guards.numpy_reads import NumpyReads
 from tracer.runtime.jit.signature import Call, Static, signature
 from tracer.runtime.system.gc_pause import collector_paused
 from tracer.runtime.values.shape_dtype_struct import abstract
 from tracer.trace import trees
 from tracer.trace.array import Array
-from tracer.trace.captured_values import recording
+from tracer.trace.captured_values import Operand, recording
 from tracer.trace.stage import stage
 from tracer.trace.state import named_axis
 from tracer.trace.tracebacks import boundary, call_user
@@ -28,7 +29,8 @@ class Traced:
     """Function traced for some types: its program of (captured..., leaves...), and the structure of its result.
 
     captured: the arrays from outside that every run reads, an `Array` through its handle. guards, values: names and
-    values that tracing read, which must be unchanged.
+    values that tracing read, which must be unchanged. notes: texts for `explain`. operands: the captured NumPy arrays,
+    with the user's instructions that read them.
     """
 
     program: Program
@@ -37,6 +39,8 @@ class Traced:
     structure: trees.Structure
     guards: tuple[Guard, ...]
     values: tuple[ValueGuard, ...] = ()
+    notes: tuple[str, ...] = ()
+    operands: tuple[Operand, ...] = ()
 
     def inputs_of(self, leaves: Iterable[int]) -> list[int]:
         """Return the indices of the program's inputs for indices of leaves."""
@@ -84,12 +88,15 @@ def trace_call(function: Callable[..., Any], call: Call, name: str, what: str = 
         return outputs
 
     guards = guards_of(function)
+    reads = NumpyReads.before(guards)
     with recording() as outside, collector_paused():
         program, constants = stage(flat, key.types, name=name, protected=True)
     captured = tuple(outside.captured(constants))
     types = tuple(array.type for array in constants)
     kept = tuple(guard for guard in guards if guard.holds())  # drops names that the function itself rebinds: counters
-    return Traced(program, captured, types, structures[-1], kept, tuple(map(ValueGuard, outside.seen())))
+    reads.warn_of_random(name)
+    values = tuple(map(ValueGuard, (*outside.seen(), *reads.seen(outside))))
+    return Traced(program, captured, types, structures[-1], kept, values, reads.notes(outside), outside.operands())
 
 
 def with_statics(

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tracer.ir import dtypes
+from tracer.once import once
 from tracer.runtime.guards.guards import FUNCTION_SLOTS
 from tracer.runtime.native.result_pool import C_FUNCTIONS
 from tracer.trace.array import Array, concrete
@@ -36,13 +37,14 @@ _NUMPY_ABI = 0x02000000
 _NUMPY_FUNCTIONS = {"PyArray_NewFromDescr": 94, "PyDataMem_SetHandler": 304}
 _PYTHON_FUNCTIONS = (
     "PyComplex_ImagAsDouble", "PyComplex_RealAsDouble", "PyDict_GetItemWithError", "PyErr_CheckSignals", "PyErr_Clear",
-    "PyErr_NoMemory", "PyErr_SetObject", "PyEval_RestoreThread", "PyEval_SaveThread",
+    "PyErr_NoMemory", "PyErr_Occurred", "PyErr_SetObject", "PyEval_RestoreThread", "PyEval_SaveThread",
     "PyFloat_AsDouble", "PyLong_AsLongLongAndOverflow", "PyLong_FromLongLong", "PyLong_FromVoidPtr",
-    "PyObject_RichCompareBool", "PyObject_Vectorcall", "PyTuple_New", "PyType_GenericAlloc", "Py_DecRef", "Py_IncRef",
+    "PyObject_RichCompareBool", "PyObject_Vectorcall", "PySequence_Tuple", "PyTuple_New", "PyType_GenericAlloc",
+    "Py_DecRef", "Py_IncRef",
 )  # fmt: skip
 _PYTHON_DATA = (
-    "PyBool_Type", "PyComplex_Type", "PyDict_Type", "PyFloat_Type", "PyList_Type", "PyLong_Type", "_Py_NoneStruct",
-    "_Py_TrueStruct",
+    "PyBool_Type", "PyComplex_Type", "PyDict_Type", "PyFloat_Type", "PyList_Type", "PyLong_Type", "PyTuple_Type",
+    "_Py_NoneStruct", "_Py_TrueStruct",
 )  # fmt: skip
 _SIGNALS = ("PyOS_getsig", "PyOS_setsig", "PyThread_get_thread_ident")
 _C_FUNCTIONS = ("aligned_alloc", "free", "memcmp", *C_FUNCTIONS)
@@ -132,10 +134,14 @@ class MethodDef(ctypes.Structure):
 
 def new_function(method: MethodDef, itself: Any) -> Any:
     """Return a builtin function whose C function gets `itself` as its first argument."""
-    new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p)(
-        ("PyCMethod_New", ctypes.pythonapi)
-    )
-    return new(ctypes.addressof(method), itself, None, None)
+    return _method_maker()(ctypes.addressof(method), itself, None, None)
+
+
+@once
+def _method_maker() -> Any:
+    """Return CPython's PyCMethod_New. Every prototype is a class, which only the collector frees."""
+    kind = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p)
+    return kind(("PyCMethod_New", ctypes.pythonapi))
 
 
 def _word(address: int) -> int:

@@ -1,8 +1,8 @@
 """Object code in files that processes share.
 
 Programs are kept where `config.cache_dir` says, and by default not at all. Kernels that all programs share (matrix
-products, transposes, the entry, the thread pool) are kept in the user's cache, or where `config.kernel_dir` says, so a
-machine compiles them once.
+products, transposes, the entry, the thread pool) and elementwise kernels outside `jit` are kept in the user's cache, or
+where `config.kernel_dir` says, so a machine compiles them once.
 
 A file is named by the hash of everything that its code depends on, so none is ever stale. It is written under another
 name and moved into place, so none is ever incomplete. It carries a digest of its name and contents; a file that does
@@ -44,11 +44,12 @@ class Folder:
         self._setting = setting
         self._written = 0
         self._size = 0  # bytes of all files, as far as this process knows
-        self._is_usable = self._prepare()
+        self._is_refused = False
+        self._prepare()
 
     def read(self, key: str) -> bytes | None:
         """Return the object code under a key; None if it is missing or damaged."""
-        if not self._is_usable:
+        if not self._is_trusted():
             return None
         path = self.path / f"{key}{_SUFFIX}"
         try:
@@ -67,7 +68,7 @@ class Folder:
 
     def write(self, key: str, payload: bytes) -> None:
         """Keep object code under a key. A full or read-only disk is not an error."""
-        if not self._is_usable:
+        if not self._is_trusted():
             return
         with suppress(OSError):
             descriptor, name = tempfile.mkstemp(".new", "", self.path)
@@ -83,21 +84,49 @@ class Folder:
                 self._size = self._shrink(config.cache_size)
             self._written += 1
 
-    def _prepare(self) -> bool:
-        """Make the directory, for this user alone, and return whether it can be trusted."""
+    def count(self) -> tuple[int, int]:
+        """Return the number of files of object code, and their bytes."""
+        sizes = [size for _, size, path in self._files() if path.suffix == _SUFFIX] if self._is_trusted() else []
+        return len(sizes), sum(sizes)
+
+    def clear(self) -> int:
+        """Remove the files of object code. Returns the number of those that could not be removed."""
+        left = 0
+        for _, _, path in list(self._files()) if self._is_trusted() else ():
+            if path.suffix == _SUFFIX:
+                try:
+                    path.unlink(missing_ok=True)
+                except OSError:
+                    left += 1
+        self._size = 0
+        return left
+
+    def _prepare(self) -> None:
+        """Make the directory, for this user alone."""
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            found = self.path.stat()
         except OSError as error:
-            return self._refuse(str(error))
+            self._refuse(str(error))
+        else:
+            self._is_trusted()
+
+    def _is_trusted(self) -> bool:
+        """Whether the directory is there and only this user can write to it. It may be another one than before."""
+        if self._is_refused:
+            return False
+        try:
+            found = self.path.stat()
+        except OSError:
+            return False
         if not _is_ours(found):
-            return self._refuse(f"other users may write to {self.path}, and what lies there is run")
+            self._refuse(f"other users may write to {self.path}, and what lies there is run")
+            return False
         return True
 
-    def _refuse(self, why: str) -> bool:
+    def _refuse(self, why: str) -> None:
+        self._is_refused = True
         if self._setting is not None:
             warnings.warn(f"config.{self._setting} is not used: {why}", RuntimeWarning, stacklevel=2)
-        return False
 
     def _files(self) -> Iterator[tuple[float, int, Path]]:
         """Yield the time of last use, the size and the path of each file."""

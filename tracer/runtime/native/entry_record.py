@@ -69,6 +69,9 @@ class StepKind(IntEnum):
     LIST = 4
     DICT = 5  # of `size` items: for each a KEY and the value's steps
     KEY = 6
+    NODE = 7  # of the registered class `object`, with `size` children: FLATTEN, OTHER and the children's steps
+    FLATTEN = 8  # the function of a NODE that returns its children and its other data
+    OTHER = 9  # the other data that is expected of it
 
 
 class Step(ctypes.Structure):
@@ -101,6 +104,7 @@ class Record(ctypes.Structure):
         ("names", Pointer),  # tuple of their names, in the caller's order
         ("order", Pointer),  # int64[positional + keywords]: the arguments in the plan's order
         ("steps", Pointer),  # null where every argument is a leaf, in order
+        ("nodes", Word),  # whether any step is a NODE, whose flattening runs Python code
         ("guards", Word),
         ("guarded", Pointer),  # Guard[guards]
         ("captured", Word),

@@ -22,7 +22,8 @@ FOLDER: Final = Path(__file__).with_name("ll")
 OBJECTS: Final = ("arguments/int64", "arguments/laid_out", "arguments/count")
 """Routines on Python's and NumPy's objects that other native code shares with the entry."""
 _ROUTINES: Final = (
-    *(f"arguments/{name}" for name in ("objects", "walk", "walk_items", "walk_values", "accept_all", "accept")),
+    *(f"arguments/{name}" for name in ("objects", "walk", "walk_items", "walk_values", "walk_node")),
+    *(f"arguments/{name}" for name in ("drop_leaves", "accept_all", "accept")),
     *(f"arguments/{name}" for name in ("same_array", "common", "same_shape", "scalar")),
     *(f"results/{name}" for name in ("make_all", "new_value", "wrap", "release")),
     *(f"donation/{name}" for name in ("take_donated", "hold_donated", "consume_donated")),

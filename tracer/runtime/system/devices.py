@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tracer.errors import DeviceError, message
-from tracer.settings import config
+import optree
+
+from tracer.errors import ArgumentError, DeviceError, message
+from tracer.settings import config, missing_cuda
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
@@ -117,17 +118,39 @@ def _devices(name: str, backend: str | None) -> list[CpuDevice]:
     return [CPU]
 
 
-def device_put(x: Any, device: Any = None) -> Any:
+def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
     """Return a tree with its leaves as arrays on the device; arrays on it already are returned themselves.
 
-    x: a tree of arrays, NumPy arrays and scalars. device: one of `devices()`, its name, or None for the default.
-    Shapes and dtypes are kept. Raises DeviceError for a missing device.
+    x: a tree of arrays, NumPy arrays and scalars. device: one of `devices()`, its name, a sharding, None for the
+    default, or a tree of these that is a prefix of x. src, donate, may_alias: accepted as in JAX. Shapes and dtypes are
+    kept. Raises DeviceError for a missing device, ArgumentError where device is no prefix.
 
     >>> tracer.device_put({"a": np.ones(2), "b": 1}, tracer.devices()[0])
     {'a': Array([1., 1.], f64), 'b': Array(1, i64*)}
     """
-    check_device(device, "device_put")
-    return trees.tree_map(lambda leaf: as_array(leaf, "device_put"), x)
+    del src, donate, may_alias
+    return placed(x, device, "device_put")
+
+
+def placed(xs: Any, places: Any, what: str) -> Any:
+    """Return a tree of arrays on devices or by shardings, which are checked. what: names the caller in errors."""
+    given, structure = optree.tree_flatten(places, none_is_leaf=True, namespace=trees.NAMESPACE)
+    try:
+        parts = structure.flatten_up_to(xs)
+    except ValueError:
+        text = f"{what}{here()}: devices and shardings are a prefix of the tree that they place"
+        raise ArgumentError(message(text, help="give one for all, or a tree of them")) from None
+    for place in given:
+        check_device(place, what)
+
+    def put(leaf: Any, place: Any) -> Array:
+        array = as_array(leaf, what)
+        if isinstance(place, Sharding):
+            place.shard_shape(array.shape)  # raises if it does not fit
+        return array
+
+    rows = zip(given, parts, strict=True)
+    return structure.unflatten([trees.tree_map(lambda x, place=place: put(x, place), part) for place, part in rows])
 
 
 @contextmanager
@@ -145,8 +168,56 @@ def default_device(device: Any) -> Iterator[None]:
         yield
 
 
+class Sharding:
+    """Placement of arrays on devices. There is one device, so every placement puts whole arrays there.
+
+    >>> isinstance(tnp.zeros(3).sharding, tracer.sharding.Sharding)
+    True
+    """
+
+    __slots__ = ()
+
+    @property
+    def device_set(self) -> set[CpuDevice]:
+        """Set of the one device."""
+        return {CPU}
+
+    @property
+    def addressable_devices(self) -> set[CpuDevice]:
+        """Devices of this process: all."""
+        return self.device_set
+
+    @property
+    def num_devices(self) -> int:
+        """Number of devices."""
+        return len(self.device_set)
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether every device holds the whole array."""
+        return True
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether this process reaches all parts of the array: it does."""
+        return True
+
+    def shard_shape(self, global_shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the shape of the device's part of an array: the array's own shape."""
+        return tuple(global_shape)
+
+    def devices_indices_map(self, global_shape: tuple[int, ...]) -> dict[CpuDevice, tuple[slice, ...]]:
+        """Return the slices of an array that each device holds: all of them."""
+        return {device: (slice(None),) * len(global_shape) for device in self.device_set}
+
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+        """Whether both place an array of `ndim` axes alike."""
+        whole = (1,) * ndim
+        return self.device_set == other.device_set and self.shard_shape(whole) == other.shard_shape(whole)
+
+
 @dataclass(frozen=True, slots=True)
-class SingleDeviceSharding:
+class SingleDeviceSharding(Sharding):
     """Placement of a whole array on one device. `x.sharding` is one, `device_put` takes one.
 
     device: one of `tracer.devices()`.
@@ -156,21 +227,11 @@ class SingleDeviceSharding:
     """
 
     device: CpuDevice
-    is_fully_replicated = is_fully_addressable = True
 
     @property
     def device_set(self) -> set[CpuDevice]:
         """Set of the one device."""
         return {self.device}
-
-    @property
-    def addressable_devices(self) -> set[CpuDevice]:
-        """Devices of this process: all."""
-        return {self.device}
-
-    def shard_shape(self, global_shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape of the device's part of an array: the array's own shape."""
-        return tuple(global_shape)
 
 
 def sharding_of(x: Array) -> SingleDeviceSharding:
@@ -195,16 +256,8 @@ def device_of(x: Array) -> CpuDevice:
 
 def check_device(device: Any, what: str) -> None:
     """Raise DeviceError for an object that is no device, and for a missing device. what: names the caller."""
-    if device is None or isinstance(device, CpuDevice | SingleDeviceSharding) or device in ("cpu", "cpu:0"):
+    if device is None or isinstance(device, CpuDevice | Sharding) or device in ("cpu", "cpu:0"):
         return
     if str(device).startswith(("cuda", "gpu")):
-        raise DeviceError(message(f"{what}{here()}: no device {str(device)!r}", *_missing_cuda()))
+        raise DeviceError(message(f"{what}{here()}: no device {str(device)!r}", *missing_cuda()))
     raise DeviceError(message(f"{what}{here()}: no device {device!r}", help='there is "cpu"'))
-
-
-def _missing_cuda() -> tuple[str, ...]:
-    if importlib.util.find_spec("cupy") is None:
-        missing = "CuPy is not installed (the extra tracer[cuda]); and whole programs do not run on GPUs yet"
-    else:
-        missing = "whole programs do not run on GPUs yet"
-    return (missing, "help: jit(f).lower(x).cuda() shows the kernels that a program would have")

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from typing import assert_never
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, assert_never
 
 from tracer.codegen.llvm.toolchain.abi import Context
 from tracer.codegen.status import Status
-from tracer.schedule.pipeline import Scheduled
+from tracer.errors import OutOfMemoryError
+
+if TYPE_CHECKING:
+    from tracer.schedule.elements.gather_bounds import FaultSite
 
 
-def error_of(scheduled: Scheduled, status: Status, context: Context) -> BaseException | None:
-    """Return the exception for a call's status; None for success, and where Python has a pending exception."""
+def error_of(sites: Sequence[FaultSite], status: Status, context: Context) -> BaseException | None:
+    """Return the exception for a call's status; None for success, and where Python has a pending exception.
+
+    sites: the program's faulting equations.
+    """
     match status:
         case Status.DONE | Status.RAISED:
             return None
         case Status.FAULT:
-            site = scheduled.sites[context.fault_site]
+            site = sites[context.fault_site]
             values: tuple[int, ...] = tuple(context.fault_values)
             error: Exception = site.error(values, int(context.fault_position))
             return error
         case Status.INTERRUPTED:
             return KeyboardInterrupt()
         case Status.NO_MEMORY:
-            return MemoryError(
+            return OutOfMemoryError(
                 "the stack of a compiled loop could not grow: the values kept for the backward pass of a while_loop, "
                 "or of a scan, do not fit in memory"
             )

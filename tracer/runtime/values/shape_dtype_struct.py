@@ -10,6 +10,7 @@ import numpy as np
 from tracer.errors import DTypeError, message
 from tracer.ir import dtypes
 from tracer.ir.types import ArrayType, KeyType, Type, array_type, storage_type
+from tracer.runtime.system.devices import CPU, SingleDeviceSharding
 from tracer.trace.array import KEY_DTYPE
 from tracer.trace.convert import as_array
 from tracer.trace.integers import integers
@@ -64,6 +65,11 @@ class ShapeDtypeStruct:
     def weak_type(self) -> bool:
         """Whether it stands for a Python scalar."""
         return isinstance(self.type, ArrayType) and self.type.weak
+
+    @property
+    def sharding(self) -> SingleDeviceSharding:
+        """Placement of such arrays: whole, on the one device."""
+        return SingleDeviceSharding(CPU)
 
     @property
     def ndim(self) -> int:

@@ -30,12 +30,14 @@ from tracer.ir.loop import (
 from tracer.ir.loop.build import Builder, constant
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.elements.complex.arithmetic import combine
-from tracer.schedule.terms.affine import ZERO, Affine, of_operand, of_register, operand_of, plus, scaled
+from tracer.schedule.terms.affine import ZERO, Affine, of_operand, of_register, operand_of, plus, scaled, shifted
 from tracer.schedule.terms.value_locations import Element, Memory
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
 
+_NONE: Final = index_constant(0)
 _WRITTEN_OUT: Final = 4  # rows and columns up to which loops are written out, elements held in registers
+_SWEPT_OUT: Final = 2  # the bound for algorithms in sweeps, which gain nothing from more
 
 
 @dataclass
@@ -122,6 +124,14 @@ class Lanes:
             loop.yields(*body(of_register(loop.index), tuple(loop.carries)))
         return tuple(loop.results)
 
+    def all(self, rows: int, columns: int, body: Callable[[Affine, Affine], None]) -> None:
+        """Write the body for every row and column."""
+        self.each(ZERO, Affine(rows), lambda i: self.each(ZERO, Affine(columns), lambda j: body(i, j)))
+
+    def pairs(self, n: int, body: Callable[[Affine, Affine], None]) -> None:
+        """Write the body for every pair of indices below n, the lower one first, row by row."""
+        self.each(ZERO, Affine(n - 1), lambda i: self.each(shifted(i, 1), Affine(n), lambda j: body(i, j)))
+
     def exchange(self, array: Cells, row: Affine, other: Operand, rows: Affine, columns: Affine) -> None:
         """Swap rows `row` and `other`, which is at least `row`. Each lane has its own `other`."""
         if not self.written_out:
@@ -155,6 +165,10 @@ class Lanes:
         real = self.b.apply(fma, minus, y[0], self.b.apply(fma, x[1], y[1], total[0]))
         imag = self.b.apply(fma, minus, y[1], self.b.apply(fma, turned, y[0], total[1]))
         return real, imag
+
+    def product(self, x: Element, y: Element) -> Element:
+        """Return x * y."""
+        return combine(self.b, ScalarOp.MUL, x, y) if len(x) > 1 else (self.b.apply(ScalarOp.MUL, x[0], y[0]),)
 
     def by(self, x: Element, factor: Operand) -> Element:
         """Return an element times a real scalar."""
@@ -195,24 +209,41 @@ class Stack:
     target: Memory | None
     rows: int
     columns: int
+    dtype: DType | None = None
 
     @property
     def scalars(self) -> tuple[DType, int]:
-        """The scalar dtype of an element, and how many there are."""
+        """The scalar dtype of an element, and how many there are. `dtype`: of arrays that only the kernel sees."""
         memory = self.source or self.target
-        assert memory is not None
+        if memory is None:
+            assert self.dtype is not None
+            return dtypes.real_dtype(self.dtype), 1 + dtypes.is_complex(self.dtype)
         return components(memory.type)
 
 
+@dataclass(frozen=True, slots=True)
+class Sweeps:
+    """An algorithm that repeats a step until no lane of a block needs it, or `most` times.
+
+    start, finish: what runs once, before and after. sweep: the step; it returns 1 where its lane needs another, else 0,
+    and must leave a lane that needs none as it is, so that results do not depend on the lanes beside it.
+    """
+
+    start: Callable[..., None]
+    sweep: Callable[..., Operand]
+    finish: Callable[..., None]
+    most: int
+
+
 def write_lanes(
-    writer: BlockWriter, stacks: Sequence[Stack], count: int, largest: int, kernel: Callable[..., None]
+    writer: BlockWriter, stacks: Sequence[Stack], count: int, largest: int, kernel: Callable[..., None] | Sweeps
 ) -> None:
     """Run kernel(lanes, *cells) for `count` problems, none of them with more than `largest` rows or columns."""
     f = FunctionWriter(writer)
     widest = max(dtype.itemsize for dtype, _ in (stack.scalars for stack in stacks))
     vector = writer.module.target.machine.vector_bytes
     width = vector // widest if count > 1 else 1
-    lanes = Lanes(f.builder, width, written_out=largest <= _WRITTEN_OUT)
+    lanes = Lanes(f.builder, width, written_out=largest <= (_SWEPT_OUT if isinstance(kernel, Sweeps) else _WRITTEN_OUT))
     sources = [None if s.source is None else f.memory(s.source) for s in stacks]
     targets = [None if s.target is None else f.memory(s.target, written=True) for s in stacks]
     with f.loops((-(-count // width),), LoopKind.PARALLEL) as (block,):
@@ -222,12 +253,10 @@ def write_lanes(
         for stack, source, buffer in zip(stacks, sources, buffers, strict=True):
             if source is not None:
                 _turn_in(f.builder, buffer, source, stack, first, width, live)
-        if width == 1:
-            _run(lanes, stacks, buffers, kernel)
+        if isinstance(kernel, Sweeps):
+            _repeat(lanes, stacks, buffers, kernel)
         else:
-            with f.builder.for_("lane", 0, width, kind=LoopKind.VECTOR, lanes=width) as loop:
-                lanes.lane = of_register(loop.index)
-                _run(lanes, stacks, buffers, kernel)
+            _run(lanes, stacks, buffers, kernel)
         for stack, target, buffer in zip(stacks, targets, buffers, strict=True):
             if target is not None:
                 _turn_out(f.builder, buffer, target, stack, first, width, live)
@@ -247,11 +276,47 @@ def _live(b: Builder, first: Affine, width: int, count: int) -> Operand:
     return b.compute(ScalarOp.MIN, b.compute(ScalarOp.SUB, count, operand_of(b, first)), width)
 
 
-def _run(lanes: Lanes, stacks: Sequence[Stack], buffers: Sequence[Buffer], kernel: Callable[..., None]) -> None:
+def _repeat(lanes: Lanes, stacks: Sequence[Stack], buffers: Sequence[Buffer], kernel: Sweeps) -> None:
+    """Run the start of the kernel, its sweeps while any lane needs one, and its finish."""
+    b = lanes.b
+    _run(lanes, stacks, buffers, kernel.start)
+    carries = (Carry(Register(dtypes.I64, "needs"), index_constant(1)), Carry(Register(dtypes.I64, "sweep"), _NONE))
+    loop = b.while_(*carries)
+    needs, sweep = loop.carries
+    with loop.condition:
+        first, second = b.apply(ScalarOp.GT, needs, _NONE), b.compute(ScalarOp.LT, sweep, kernel.most)
+        loop.condition.yields(b.apply(ScalarOp.AND, first, second))
+    with loop.body:
+        needed = _run(lanes, stacks, buffers, kernel.sweep, counted=True)
+        loop.body.yields(needed, b.compute(ScalarOp.ADD, sweep, 1))
+    _run(lanes, stacks, buffers, kernel.finish)
+
+
+def _run(
+    lanes: Lanes, stacks: Sequence[Stack], buffers: Sequence[Buffer], kernel: Callable[..., Operand | None],
+    *, counted: bool = False,
+) -> Operand:  # fmt: skip
+    """Run the kernel for the lanes of a block. If `counted`, return the largest integer that it returns."""
+    if lanes.width == 1:
+        return _in_lane(lanes, stacks, buffers, kernel)
+    carries = [Carry(Register(dtypes.I64, "needed"), _NONE, ScalarOp.MAX, _NONE)] if counted else []
+    loop = lanes.b.for_("lane", 0, lanes.width, kind=LoopKind.VECTOR, lanes=lanes.width, carries=carries)
+    with loop:
+        lanes.lane = of_register(loop.index)
+        mine = _in_lane(lanes, stacks, buffers, kernel)
+        if counted:
+            loop.yields(lanes.b.apply(ScalarOp.MAX, loop.carries[0], mine))
+    return loop.results[0] if counted else _NONE
+
+
+def _in_lane(
+    lanes: Lanes, stacks: Sequence[Stack], buffers: Sequence[Buffer], kernel: Callable[..., Operand | None]
+) -> Operand:
     cells = [lanes.cells(x, s.columns, s.scalars[1]) for s, x in zip(stacks, buffers, strict=True)]
-    kernel(lanes, *cells)
+    found = kernel(lanes, *cells)
     for array in cells:
         array.flush()
+    return _NONE if found is None else found
 
 
 def _turn_in(

@@ -71,10 +71,10 @@ def write_cholesky(writer: BlockWriter, equation: Equation) -> None:
     factor, result = f.memory(work), f.memory(target, written=True)
     with f.loops((count,), LoopKind.PARALLEL) as (matrix,):
         last = flatten((matrix, Affine(n - 1), Affine(n - 1)), shape)
-        known = _is_not_nan(f.builder, _load_at(f, factor, last)[0])
+        known = _is_not_nan(f.builder, load_at(f, factor, last)[0])
         with f.loops((n, n), LoopKind.PARALLEL) as (i, j):
             at = flatten((matrix, i, j), shape)
-            element = _load_at(f, factor, at)
+            element = load_at(f, factor, at)
             inside = f.builder.compute(ScalarOp.GE, operand_of(f.builder, i), operand_of(f.builder, j))
             found = _select(f.builder, known, element, _filled(element, np.nan))
             f.store_at(result, at, _select(f.builder, inside, found, _filled(element, 0)))
@@ -218,7 +218,7 @@ def write_turned(writer: BlockWriter, source: Memory, target: Memory, sizes: tup
     read, written = f.memory(source), f.memory(target, written=True)
     turned = (sizes[0], sizes[2], sizes[1])
     with f.loops(turned, LoopKind.PARALLEL) as (matrix, j, i):
-        element = _load_at(f, read, flatten((matrix, i, j), sizes))
+        element = load_at(f, read, flatten((matrix, i, j), sizes))
         f.store_at(written, flatten((matrix, j, i), turned), element)
     f.invoke()
 
@@ -239,11 +239,11 @@ def _write_permutation(
             )
         with b.for_("k", 0, k) as loop:
             at = flatten((matrix, of_register(loop.index)), (count, k))
-            place = b.compute(ScalarOp.SUB, _load_at(f, read, at)[0], 1)
+            place = b.compute(ScalarOp.SUB, load_at(f, read, at)[0], 1)
             f.store_at(steps, at, (place,))
             here = flatten((matrix, of_register(loop.index)), (count, m))
             there = flatten((matrix, of_operand(b.convert(place, dtypes.I64))), (count, m))
-            x, y = _load_at(f, order, here), _load_at(f, order, there)
+            x, y = load_at(f, order, here), load_at(f, order, there)
             f.store_at(order, there, x)
             f.store_at(order, here, y)
     f.invoke()
@@ -318,7 +318,7 @@ def _write_conjugate(writer: BlockWriter, source: Memory, target: Memory) -> Non
     f = FunctionWriter(writer)
     read, written = f.memory(source), f.memory(target, written=True)
     with f.loops((size(source.type),), LoopKind.PARALLEL) as (at,):
-        real, imag = _load_at(f, read, at)
+        real, imag = load_at(f, read, at)
         f.store_at(written, at, (real, f.builder.apply(ScalarOp.NEG, imag)))
     f.invoke()
 
@@ -326,7 +326,8 @@ def _write_conjugate(writer: BlockWriter, source: Memory, target: Memory) -> Non
 # -- elements ----------------------------------------------------------------------------------------------------
 
 
-def _load_at(f: FunctionWriter, memory: Memory, position: Affine) -> Element:
+def load_at(f: FunctionWriter, memory: Memory, position: Affine) -> Element:
+    """Return the element at a row-major position."""
     _, parts = components(memory.type)
     place = plus(memory.start, scaled(position, parts))
     return tuple(f.builder.load(memory.buffer, shifted(place, part)) for part in range(parts))

@@ -106,7 +106,8 @@ def _stack_split(batch: int, one: int, work: int) -> Split:
 def _panels(along: Along, length: int, width: int) -> Split | None:
     """Split an axis into panels of a width, of which a call takes several; None for a single panel."""
     count = -(-length // width)
-    return Split(along, count, width, max(_SHORT // width, count // _CALLS, 1)) if count > 1 else None
+    at_once = min(max(_SHORT // width, count // _CALLS, 1), count)
+    return Split(along, count, width, at_once) if count > 1 else None
 
 
 def _blas_split(batch: int, m: int, n: int, k: int) -> Split | None:
@@ -217,7 +218,32 @@ def _row_split(rows: int, n: int, grain: int) -> Split | None:
     return Split(Along.ROWS, rows, 1, max(grain, 1)) if rows > 1 and rows * n >= _SHARED_ELEMENTS else None
 
 
+# -- Fourier transforms ----------------------------------------------------------------------------------------------
+
+_TRANSFORMED: Final = 1 << 13
+"""Elements of transforms that are worth a thread: some 30 µs."""
+
+
+def fft_kernel(dtype: str, sizes: Sequence[int]) -> Kernel:
+    """Choose how Fourier transforms run: "lines" for our kernels, "" for NumPy's.
+
+    sizes: kind, outer, length, inner and n1 of two steps, which is negative where NumPy transforms; then others.
+    """
+    _, outer, length, inner, steps = sizes[:5]
+    name, count = "lines" if steps >= 0 else "", outer * inner
+    if count * length < 2 * _TRANSFORMED or count == 1:
+        return Kernel(name)
+    grain = max(-(-_TRANSFORMED // length), 1)
+    if not steps and count >= 2 * _LANES:
+        grain = -(-grain // _LANES) * _LANES
+    return Kernel(name, Split(Along.BATCHES, count, 1, grain))
+
+
+_LANES: Final = 8
+"""Transforms that vectors may take together: parts of a job are a multiple."""
+
+
 _CHOICES: Final[dict[str, Callable[[str, Sequence[int]], Kernel]]] = {
     "gemm": product_kernel, "potrf": cholesky_kernel, "trsm": system_kernel, "greatest": top_k_kernel,
-    "sort": sort_kernel, "argsort": sort_kernel, "radix": sort_kernel,
+    "sort": sort_kernel, "argsort": sort_kernel, "radix": sort_kernel, "fft": fft_kernel,
 }  # fmt: skip

@@ -28,6 +28,7 @@ from tracer.ir.loop import (
     Update,
     While,
 )
+from tracer.ir.loop.varying import varying_from
 from tracer.ir.loop.walk import blocks_of
 from tracer.ir.target import CPU, Machine, Target
 from tracer.schedule.cpu.column_reductions import streamed
@@ -36,6 +37,7 @@ from tracer.schedule.cpu.short_row_reductions import with_rows_in_lanes
 from tracer.schedule.cpu.transpose_tiling import tiled
 
 _REDUCTION_BYTES = 256  # max of an accumulator: belongs to the meaning of a result
+_SCATTERED = 2**62  # step of an address that no step describes
 
 
 def vectorise(module: Module, target: Target = CPU) -> Module:
@@ -126,9 +128,14 @@ def _better_than(score: float, loop: For, machine: Machine) -> bool:
 def _smoothness(loop: For, index: Register, machine: Machine) -> float:
     """Return the share of accesses under the loop that are contiguous, or do not move, as its index steps.
 
-    Where none is contiguous, it matters more how many lanes have something to do.
+    Addresses computed from the index, such as loaded indices, are neither. Where none is contiguous, it matters more
+    how many lanes have something to do.
     """
-    steps = [_step(address, index) for _, address in _accesses(loop.body.statements)]
+    varying = varying_from(loop.body, {index})
+    steps = [
+        _SCATTERED if any(r in varying and r is not index for r, _ in address.terms) else _step(address, index)
+        for _, address in _accesses(loop.body.statements)
+    ]
     if not steps:
         return 1.0
     share = sum(step == 1 or step == 0 for step in steps) / len(steps)

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tracer.errors import CheckError, OutOfBoundsError
+from tracer.errors import CheckError, DivisionError, OutOfBoundsError
 from tracer.ir import dtypes
 from tracer.ir.loop import Address, Constant, Operand
 from tracer.ir.loop.build import Builder, constant
+from tracer.ir.primitive import Checked, Structured
 from tracer.ir.program import Atom, Equation, Literal, Source
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, KeyType, Type
@@ -20,6 +21,7 @@ from tracer.primitives.arrays.indexing.dimension_numbers import (
     coordinate_message,
     out_of_bounds_message,
 )
+from tracer.primitives.elementwise.divisors import division_message
 from tracer.schedule.terms.affine import ZERO, Affine, Index, of_operand, operand_of, plus, shifted
 from tracer.schedule.terms.value_locations import Element
 
@@ -30,7 +32,10 @@ _CLAMPED = (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS)
 
 @dataclass(frozen=True, slots=True)
 class FaultSite:
-    """One faulting equation: `kind` is "bounds" or "check"; `text` what a check says, or who takes coordinates."""
+    """One faulting equation.
+
+    kind: "bounds", "check" or "divisor". text: the text of a check, or the operation that takes coordinates or divides.
+    """
 
     kind: str
     source: Source | None
@@ -43,6 +48,8 @@ class FaultSite:
             if self.text:
                 return OutOfBoundsError(coordinate_message(self.text, index, axis, size, self.source))
             return OutOfBoundsError(out_of_bounds_message(index, axis, size, self.source))
+        if self.kind == "divisor":
+            return DivisionError(division_message(self.text, f" at {self.source}" if self.source is not None else ""))
         return CheckError(self.text)
 
 
@@ -53,14 +60,24 @@ class FaultSites:
         self.sites: list[FaultSite] = []
         self._numbers: dict[int, int] = {}
 
-    def number(self, equation: Equation, kind: str = "bounds", text: str = "") -> int:
+    def number(self, equation: Equation) -> int:
         """Return the number of an equation's site, new for the first call alone."""
         key = id(equation)
         if key not in self._numbers:
             self._numbers[key] = len(self.sites)
-            bounds: Sequence[Bound] = equation.params.get("bounds", ())
-            self.sites.append(FaultSite(kind, equation.source, text or "".join(b.operation for b in bounds[:1])))
+            self.sites.append(_site(equation))
         return self._numbers[key]
+
+
+def _site(equation: Equation) -> FaultSite:
+    match equation.primitive.lower:
+        case Structured("check"):
+            return FaultSite("check", equation.source, equation.params["text"])
+        case Checked("divisor"):
+            return FaultSite("divisor", equation.source, equation.params["operation"])
+        case _:
+            bounds: Sequence[Bound] = equation.params.get("bounds", ())
+            return FaultSite("bounds", equation.source, "".join(b.operation for b in bounds[:1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +189,15 @@ def write_check(
         outside = _outside(b, start, last)
     bad = outside if wanted is None else b.apply(ScalarOp.AND, outside, wanted)
     b.fault(sites.number(equation), bad, operand_of(b, flat), start, axis, size)
+
+
+def write_divisor_check(
+    b: Builder, sites: FaultSites, equation: Equation, divisor: Operand, wanted: Operand | None, flat: Affine
+) -> None:
+    """Write a fault where a divisor is zero and wanted."""
+    zero = b.compute(ScalarOp.EQ, divisor, 0)
+    bad = zero if wanted is None else b.apply(ScalarOp.AND, zero, wanted)
+    b.fault(sites.number(equation), bad, operand_of(b, flat))
 
 
 def _chosen(b: Builder, number: Operand, values: Sequence[int]) -> Operand:

@@ -14,24 +14,42 @@ from tracer.ir.primitive import (
     Gather,
     Generate,
     IndexMap,
+    Parts,
     Pointwise,
     Structured,
 )
 from tracer.ir.program import Atom, Equation, Var
+from tracer.ir.types import size
+from tracer.schedule.elements.puller import is_map
 from tracer.schedule.terms import cost
 from tracer.schedule.terms.schedules import Schedule, Values, no_operands
 
+_SLICES: Final = (IndexMap("slice"), IndexMap("squeeze"))
+_PERMUTATIONS: Final = (IndexMap("transpose"), IndexMap("reverse"))
+
 
 def _gathered(equation: Equation, values: Values) -> Sequence[Atom]:
-    return equation.inputs[:1]
+    """Return the array that a gather reads: its operand, or the array of which that is a view.
+
+    A stored view would be copied as a whole for each gather, in a loop over rows of a slice at each row. A permuted
+    array is copied where more elements are gathered than it has, which may then lie side by side.
+    """
+    operand = atom = equation.inputs[0]
+    views = _SLICES + _PERMUTATIONS if size(equation.outputs[0].type) < size(operand.type) else _SLICES
+    while isinstance(atom, Var) and (made := values.definitions.get(atom)) is not None:
+        inserts_axes = made.primitive.lower == IndexMap("broadcast") and size(made.inputs[0].type) == size(atom.type)
+        if made.primitive.lower not in views and not inserts_axes:
+            break
+        atom = made.inputs[0]
+    stored = isinstance(atom, Var) and (atom not in values.definitions or not is_map(values.definitions[atom]))
+    return (atom if stored and atom.type.shape else operand,)
 
 
 POINTWISE: Final = Schedule(Pointwise, "", cost.pointwise_cost, operands_in_memory=no_operands)
 COMPARE: Final = Schedule(Compare, "", cost.flops_of_results, operands_in_memory=no_operands)
 CHECKED: Final = Schedule(Checked, "", cost.flops_of_results, operands_in_memory=no_operands)
 CONVERT: Final = Schedule(Convert, "", cost.conversion_cost, operands_in_memory=no_operands)
-IMAGINARY_PART: Final = Schedule(Structured, "imag", cost.moves_of_results, operands_in_memory=no_operands)
-COMPLEX_PARTS: Final = Schedule(Structured, "complex", cost.moves_of_results, operands_in_memory=no_operands)
+PARTS: Final = Schedule(Parts, "", cost.moves_of_results, operands_in_memory=no_operands)
 INDEX_MAP: Final = Schedule(IndexMap, "", cost.no_cost, operands_in_memory=no_operands)
 COUNTER: Final = Schedule(Generate, "", cost.no_cost, operands_in_memory=no_operands)
 GATHER: Final = Schedule(Gather, "", cost.moves_of_results, operands_in_memory=_gathered)

@@ -24,9 +24,9 @@ from tracer.ir.primitive import (
     Generate,
     IndexMap,
     Join,
+    Parts,
     Pointwise,
     Reduce,
-    Structured,
 )
 from tracer.ir.program import Atom, Equation, Literal, Var
 from tracer.ir.scalar import ScalarOp
@@ -39,6 +39,7 @@ from tracer.schedule.elements.gather_bounds import (
     is_always,
     slice_window,
     write_check,
+    write_divisor_check,
 )
 from tracer.schedule.elements.index_maps import INDEX_MAPS
 from tracer.schedule.elements.index_set_splitting import chosen
@@ -48,7 +49,7 @@ from tracer.schedule.terms.value_locations import Element, Inline, Memory, Scala
 
 Demand = tuple[Atom, Index]
 _BOUND: Final = 2**31  # bound of i32
-_MAPS: Final = frozenset({Pointwise, Compare, Convert, Checked, IndexMap, Generate, Gather})
+_MAPS: Final = frozenset({Pointwise, Compare, Convert, Parts, Checked, IndexMap, Generate, Gather})
 
 
 class Plan(NamedTuple):
@@ -61,15 +62,7 @@ class Plan(NamedTuple):
 def is_map(equation: Equation) -> bool:
     """Whether every element can be computed on its own, where it is read."""
     lower = equation.primitive.lower
-    if type(lower) in _MAPS:
-        return True
-    match lower:
-        case Structured("imag" | "complex"):
-            return True
-        case Alias():
-            return len(equation.outputs) == 1
-        case _:
-            return False
+    return type(lower) in _MAPS or (type(lower) is Alias and len(equation.outputs) == 1)
 
 
 def is_name(equation: Equation) -> bool:
@@ -158,9 +151,11 @@ class Puller:
     def _plan_equation(self, equation: Equation, index: Index, output: int) -> Plan:
         primitive, result = equation.primitive, equation.outputs[output].type
         match primitive.lower:
-            case Pointwise() | Compare() | Convert() | Structured("imag" | "complex"):
+            case Pointwise() | Compare() | Convert() | Parts():
                 demands = [(atom, operand_index(atom, index, result)) for atom in equation.inputs]
                 return Plan(demands, lambda found: pointwise_element(self.builder, equation, found))
+            case Checked("divisor"):
+                return self._plan_divisor(equation, index)
             case Checked():
                 return self._plan_checked(equation, index)
             case IndexMap(kind):
@@ -242,10 +237,25 @@ class Puller:
 
         return Plan(demands, finish)
 
+    def _plan_divisor(self, equation: Equation, index: Index) -> Plan:
+        divisor, predicate = equation.inputs
+        always = is_always(predicate)
+        demands: list[Demand] = [(divisor, index)]
+        if not always:
+            demands.append((predicate, index if predicate.type.shape else ()))
+
+        def finish(found: Sequence[Element]) -> Element:
+            wanted = None if always else found[1][0]
+            flat = position(index, divisor.type.shape)
+            write_divisor_check(self.builder, self.sites, equation, found[0][0], wanted, flat)
+            return found[0]
+
+        return Plan(demands, finish)
+
     def _plan_gather(self, equation: Equation, kind: str, index: Index) -> Plan:
         result = equation.outputs[0].type
         by_axes = self.axes(index, result)
-        operand = equation.inputs[0]
+        operand, views = self._viewed(equation.inputs[0])
         window: Window = (gather_window if kind == "windows" else slice_window)(equation, by_axes)
         source = self._memory(operand)
         alone = [] if source else [(operand, ())]  # its one element, in registers
@@ -253,6 +263,8 @@ class Puller:
         def finish(found: Sequence[Element]) -> Element:
             flat = flatten(by_axes, result.shape)
             place, live = window.locate(self.builder, self.sites, found[: len(window.demands)], flat)
+            for kind, view in views:
+                place = list(INDEX_MAPS[kind](tuple(place), view.inputs[0].type.shape, view.params))
             if source:
                 read = self._load_where(source, place, live, window.fill)
             else:
@@ -263,6 +275,17 @@ class Puller:
             return self._select(found[window.wanted][0], read, zero)
 
         return Plan([*window.demands, *alone], finish)
+
+    def _viewed(self, operand: Atom) -> tuple[Atom, list[tuple[str, Equation]]]:
+        """Return the array in memory that an operand is a view of, and the index maps from the operand to it."""
+        views = []
+        while isinstance(operand, Var) and operand.type.shape:
+            source = self.source_of(operand)
+            if not isinstance(source, Inline) or not isinstance(source.equation.primitive.lower, IndexMap):
+                break
+            views.append((source.equation.primitive.lower.kind, source.equation))
+            operand = source.equation.inputs[0]
+        return operand, views
 
     def _memory(self, operand: Atom) -> Memory | None:
         """Return the memory in which elements are read at computed indices, or None for a scalar in registers."""

@@ -1,4 +1,4 @@
-"""The arena: scratch memory for values that live between the steps of one call; `arena_plan` has them share room."""
+"""The arena: scratch memory for values that live between the steps of a call; `arena_allocation` lets them share it."""
 
 from __future__ import annotations
 

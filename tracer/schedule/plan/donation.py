@@ -50,7 +50,7 @@ class _Chooser:
         self.versions = Versions(program, self.plan)
 
     def candidates(self, result: Var, operands: Collection[int]) -> Iterator[Donor]:
-        """Yield the operands whose memory a result can have, best ones first."""
+        """Yield the operands whose memory a result can take over, in order of preference."""
         inputs, definitions = self.program.inputs, self.versions.definitions
         if not result.type.shape or not size(result.type):
             return

@@ -8,6 +8,7 @@ can be cut read them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from tracer.ir.primitive import Gather, IndexMap, Join, Pointwise, Structured
@@ -21,6 +22,7 @@ from tracer.schedule.terms.element_cost import cost_of, operations_of
 from tracer.schedule.terms.schedules import CHEAP, Schedules, Values
 
 _MOST_ROOTS = 8
+_SMALL = 4096  # elements of a domain whose loop costs more than what unrelated values take from each other's cache
 _MOST_IN_REGISTERS = 2400  # operations on scalars in a block and its branches, functions written out
 _MOVING = (IndexMap, Gather, Join)  # an element is read at another index than its own
 
@@ -187,7 +189,7 @@ class _Planner:
                 self._reach(atom, {root: same and identity for root, same in reached.items()})
 
     def _note_readers(self, equation: Equation) -> None:
-        """Whether the equation's results are read in nests only, and once; what comes later is decided."""
+        """Note the equation's results if nests alone read them, and once; later equations are decided."""
         if all(self._is_read_in_nests(v) for v in equation.outputs):
             self.in_nests.update(equation.outputs)
             for variable in equation.outputs:
@@ -256,8 +258,8 @@ class _Planner:
                 steps.append(Rename(equation))
             elif rooted:
                 domain = _domain(equation)
-                joined = None if called else open_nests.get(domain)
-                if joined is not None and self._may_join(steps[joined], joined, equation, pulled, step_of):
+                joined = None if called else self._nest_of(domain, equation, pulled, steps, step_of, open_nests)
+                if joined is not None:
                     number = joined
                 else:
                     steps.append(Nest(domain))
@@ -316,6 +318,30 @@ class _Planner:
             else:
                 found[variable] = found.get(variable, True) and same
         return found
+
+    def _nest_of(
+        self, domain: tuple[int, ...], equation: Equation, pulled: Mapping[Var, bool], steps: Sequence[Step],
+        step_of: Mapping[Var, int], open_nests: Mapping[tuple[int, ...], int],
+    ) -> int | None:  # fmt: skip
+        """Return the nest that an equation joins: the last that computes a value it reads, or else the open one.
+
+        The open nest of a large domain takes equations that read what it reads: others would be in each other's way,
+        and leave no room for the readers of its own values. So an update of many equal arrays is one nest an array.
+        """
+        makers = {step_of[variable] for variable in pulled if variable in step_of}
+        for number in sorted(makers, reverse=True):
+            step = steps[number]
+            is_over = isinstance(step, Nest) and step.domain == domain
+            if is_over and self._may_join(step, number, equation, pulled, step_of):
+                return number
+        last = open_nests.get(domain)
+        if last is None or not self._may_join(steps[last], last, equation, pulled, step_of):
+            return None
+        nest, count = steps[last], math.prod(domain)
+        assert isinstance(nest, Nest)
+        wide = {variable for variable in pulled if size(variable.type) >= count}
+        related = count <= _SMALL or any(not wide.isdisjoint(self._pulled(root)) for root in nest.roots)
+        return last if related else None
 
     def _may_join(
         self, nest: Step, number: int, equation: Equation, pulled: Mapping[Var, bool], step_of: Mapping[Var, int]

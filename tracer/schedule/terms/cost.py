@@ -135,6 +135,14 @@ def matrix_cost(equation: Equation, nested: Nested) -> Cost:
     return Cost(flops=operand_size(equation) * (shape[-1] if shape else 1))
 
 
+def fft_cost(equation: Equation, nested: Nested) -> Cost:
+    """Return 5 n log2 n operations for each complex transform of length n, and half as many for a real one."""
+    shape, axis, n = equation.inputs[0].type.shape, equation.params["axis"], equation.params["length"]
+    count = prod(shape[:axis]) * prod(shape[axis + 1 :])
+    whole = 5 * n * ceil(log2(max(2, n)))
+    return Cost(flops=count * (whole // 2 if equation.params["fft_type"] in ("RFFT", "IRFFT") else whole))
+
+
 def nested_cost(equation: Equation, nested: Nested) -> Cost:
     """Return the sum of the nested programs' costs."""
     return sum(nested, NOTHING)

@@ -19,7 +19,7 @@ def write_check(writer: BlockWriter, equation: Equation) -> None:
     b = writer.builder
     failed = b.apply(ScalarOp.NOT, writer.element_of(condition)[0])
     bad = b.apply(ScalarOp.AND, failed, writer.element_of(guard)[0])
-    site = writer.module.sites.number(equation, "check", equation.params["text"])
+    site = writer.module.sites.number(equation)
     b.fault(site, bad, index_constant(0))
     b.leave()
 

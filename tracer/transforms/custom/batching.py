@@ -12,6 +12,7 @@ from tracer.primitives.control.custom.rule_functions import closing_over, is_mov
 from tracer.trace import trees
 from tracer.trace.custom_rule_scope import enclosed
 from tracer.trace.evaluate import evaluate
+from tracer.trace.pickling import reduce_named
 from tracer.trace.source import here
 from tracer.trace.state import standing_in, state
 from tracer.trace.trace import Operand, bind_all, stood_in
@@ -41,6 +42,8 @@ class custom_vmap:  # noqa: N801  # the name that users know
     >>> tracer.vmap(f)(tnp.asarray([0.0, tnp.pi / 2]))
     Array([ 0., 10.], f64)
     """
+
+    __reduce_ex__ = reduce_named
 
     def __init__(self, fun: Callable[..., Any]) -> None:
         check_callable(fun, "custom_vmap")

@@ -19,6 +19,7 @@ from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.custom_rule_scope import enclosed
 from tracer.trace.integers import argument_numbers
+from tracer.trace.pickling import reduce_named
 from tracer.trace.source import here
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all, stage_process
@@ -42,6 +43,7 @@ class _Custom:
     """Base of functions with custom derivatives: the function, its fixed arguments, and the call at the right level."""
 
     _kind = "custom"
+    __reduce_ex__ = reduce_named
 
     def __init__(
         self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] | int = (),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -61,10 +62,11 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     return trees.tree_map(zero, val)
 
 
-class CustomVJPPrimal(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class CustomVJPPrimal:
     """Argument of a forward function under `symbolic_zeros`: its value, and whether it is differentiated.
 
-    value: an array or a scalar; perturbed: a bool.
+    value: an array or a scalar; perturbed: a bool. A leaf of trees, as in JAX.
 
     >>> import tracer
     >>> @tracer.custom_vjp

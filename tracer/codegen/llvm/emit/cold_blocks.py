@@ -67,7 +67,7 @@ def _definition(f: Frame, s: If, inputs: Sequence[Register]) -> tuple[str, str]:
     """Return the function's name, which its text decides, and the text."""
     w = f.w.alike()
     g = Frame(Function("rare", (), s.then), w, f.run_block)
-    g.lanes, g.varying = LANES, f.varying
+    g.lanes, g.varying, g.hears = LANES, f.varying, False
     parameters, by_lane = [], []
     for number, register in enumerate(inputs):
         if register in f.varying:

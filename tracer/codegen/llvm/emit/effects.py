@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from tracer.codegen.llvm.emit import polls
 from tracer.codegen.llvm.emit.frame import CONTEXT, Frame
 from tracer.codegen.llvm.emit.vector_memory import active, spill_as_memory
+from tracer.codegen.llvm.kernels.fft.plans import plans_named
 from tracer.codegen.llvm.kernels.routines import LIBRARY, called
 from tracer.codegen.llvm.toolchain.abi import FAULT_VALUES
 from tracer.codegen.llvm.toolchain.types import vector
@@ -85,7 +87,11 @@ def invoke(f: Frame, s: loop.Invoke) -> None:
         f.w.do(f"call void {function_name(s.function)}({', '.join((*arguments, f'ptr {CONTEXT}'))})")
     else:
         _share(f, s.function, arguments, s.share)
-    f.polled = True
+    finished = f.finished.get(s.function)
+    if finished is None or finished.polls:
+        f.poll()
+    if finished is not None:
+        polls.after(f, finished.unpolled)
 
 
 def _share(f: Frame, name: str, arguments: list[str], share: loop.Share) -> None:
@@ -124,11 +130,13 @@ def library(f: Frame, s: loop.Library) -> None:
     if routine is None:
         f.fail(f"library routine '{s.name}' is unknown")
     arguments = [_argument(f, argument) for argument in s.arguments]
+    if routine.hears:
+        arguments.append(f"ptr {f.context_field('stop')}")
     calls = routine.spell(routine, s, arguments)
     for call in calls:
         f.w.do(call)
         f.helpers[called(call)] = None
-    f.polled = True
+        f.w.declarations.update({f"@{plan}": f"@{plan} = external global i64" for plan in plans_named(call)})
 
 
 def copy(f: Frame, s: loop.Copy) -> None:
@@ -204,4 +212,3 @@ def callback(f: Frame, s: loop.Callback) -> None:
     go_on = w.label("go")
     w.branch(w.let(f"icmp ne i32 {result}, 0"), f.exit("raised"), go_on, unlikely=True)
     w.open(go_on)
-    f.polled = True

@@ -31,6 +31,14 @@ class Scope:
     held: dict[Any, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """Function that is written: its steps after the last poll, and whether it polls."""
+
+    unpolled: int
+    polls: bool
+
+
 class Frame:
     """One function being written.
 
@@ -60,8 +68,10 @@ class Frame:
         self.index_vector = ""
         self.varying: set[Register] = set()
         self.counters: dict[Operand, str] = {}  # operands that count by one from lane to lane: the first lane
-        self.polled = False  # whether a statement since the flag was reset may run long
-        self.height = 0  # of the loop nests written since it was reset
+        self.hears = True  # whether it has a stop word to poll
+        self.unpolled = 0  # steps since the last poll: see `polls`
+        self.part_lengths: dict[tuple[object, object], int] = {}
+        self.finished: dict[str, Finished] = {}  # functions of the module that are written
         self.passes_caches = False  # whether any store bypasses the caches
         self.exits: dict[str, None] = {}
         self.stop = ""
@@ -231,6 +241,7 @@ class Frame:
 
     def poll(self) -> None:
         """Leave where the stop word of the call is set."""
+        self.unpolled = 0
         word = self.w.let(f"load atomic i32, ptr {self.context_field('stop')} monotonic, align 4")
         go_on = self.w.label("go")
         self.w.branch(self.w.let(f"icmp ne i32 {word}, 0"), self.exit("interrupted"), go_on, unlikely=True)

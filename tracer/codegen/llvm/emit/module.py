@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tracer.codegen.llvm.emit import effects, scalar_memory, transposes, vector_memory
+from tracer.codegen.llvm.emit import effects, polls, scalar_memory, transposes, vector_memory
 from tracer.codegen.llvm.emit.compute import compute
-from tracer.codegen.llvm.emit.frame import CONTEXT, Frame
+from tracer.codegen.llvm.emit.frame import CONTEXT, Finished, Frame
 from tracer.codegen.llvm.emit.lane_scan import prefix
 from tracer.codegen.llvm.emit.nontemporal_copy import fence
 from tracer.codegen.llvm.emit.runtime_helpers import DECLARATIONS, HELPERS, helper_text
@@ -35,7 +35,7 @@ def emit_module(module: loop.Module, *, vector_bits: int | None = None) -> str:
     functions = {function.name: function for function in module.functions}
     declarations, helpers, parts = dict(DECLARATIONS), dict[str, None](), dict[str, tuple[str, ...]]()
     common_texts: dict[str, str] = {}
-    texts = []
+    texts, finished, lengths = [], dict[str, Finished](), polls.shares(module)
     for function in module.functions:
         writer = Writer(
             declarations,
@@ -45,7 +45,11 @@ def emit_module(module: loop.Module, *, vector_bits: int | None = None) -> str:
         )
         frame = Frame(function, writer, run_block)
         frame.functions, frame.helpers, frame.parts, frame.common = functions, helpers, parts, common_texts
+        frame.finished = finished
+        if function.name in lengths:
+            frame.part_lengths = polls.part_lengths(function, lengths[function.name])
         texts.append(_function(frame, is_main=function.name == module.entry))
+        finished[function.name] = Finished(frame.unpolled, "interrupted" in frame.exits)
     if module.entry not in functions:
         raise InternalError(f"llvm: the module's entry '{module.entry}' is missing")
     bits = preferred_bits(vector_bits)
@@ -144,6 +148,7 @@ def run_block(f: Frame, block: loop.Block) -> None:
             _statement_in_lanes(f, statement)
         else:
             _statement(f, statement)
+        polls.after(f, polls.steps(f, statement))
 
 
 def _statement(f: Frame, s: loop.Statement) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tracer.codegen.llvm.emit import cold_blocks
+from tracer.codegen.llvm.emit import cold_blocks, polls
 from tracer.codegen.llvm.emit.compute import apply
 from tracer.codegen.llvm.emit.frame import Frame
 from tracer.codegen.llvm.toolchain.types import ELEMENT, vector
@@ -69,16 +69,6 @@ def yields(f: Frame, operands: Sequence[Operand], registers: Sequence[Register])
     return [f.operand(o, f.lanes_of(r)) for o, r in zip(operands, registers, strict=True)]
 
 
-_LONG = 1 << 24  # iterations, each of which takes a cycle at least
-
-
-def _runs_long(s: For) -> bool:
-    """Whether a loop without inner loops takes long by its number of iterations alone."""
-    if not (isinstance(s.start, Constant) and isinstance(s.stop, Constant)):
-        return False
-    return (int(s.stop.value) - int(s.start.value)) // s.step >= _LONG
-
-
 def serial(f: Frame, s: For) -> None:
     """Write a loop for index in range(start, stop, step), one iteration after another."""
     w = f.w
@@ -90,7 +80,7 @@ def serial(f: Frame, s: For) -> None:
     order = "slt" if s.step > 0 else "sgt"
     known = range_is_known(s.start, s.stop, s.step)
     f.open_scope()
-    outer_height, outer_polled, f.height, f.polled = f.height, f.polled, 0, False
+    before_loop, f.unpolled = f.unpolled, 0
     body, done, before = w.label("loop"), w.label("done"), w.block
     phis = CarriedPhis(f, s.carries, first)
     if known:
@@ -103,14 +93,13 @@ def serial(f: Frame, s: For) -> None:
     phis.begin()
     f.run(s.body)
     values = yields(f, s.body.yields, registers)
-    if f.polled or f.height > 1 or _runs_long(s):
-        f.poll()
+    unpolled = polls.latch(f, index, polls.trips(f, s), s.step)
     w.do(f"{following} = add i64 {index}, {s.step}")
     w.branch(w.let(f"icmp {order} i64 {following}, {stop}"), body, done)
     latch = w.block
     phis.end(values, latch, f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{latch} ]")
     f.close_scope()
-    f.height, f.polled = max(outer_height, f.height + 1), outer_polled or f.polled
+    f.unpolled = before_loop + unpolled
     w.open(done)
     _results(f, s, [(values, latch)] if known else [(first, before), (values, latch)])
 
@@ -156,7 +145,6 @@ def while_(f: Frame, s: While) -> None:
     w.jump(head)
     phis.end(values, w.block)
     f.close_scope()
-    f.polled = True
     w.open(done)
     define_phis(f, s.results, (phis.names, tested))
 
@@ -187,7 +175,6 @@ def _while_in_lanes(f: Frame, s: While, first: list[str]) -> None:
     phis.end(values, w.block, f"  {live} = phi {kind} [ {entering}, %{phis.before} ], [ {going}, %{w.block} ]")
     f.mask = outer
     f.close_scope()
-    f.polled = True
     w.open(done)
     define_phis(f, s.results, (phis.names, tested))
 
@@ -200,13 +187,17 @@ def if_(f: Frame, s: If) -> None:
         return
     predicate = f.operand(s.predicate)
     then, otherwise, join = w.label("then"), w.label("else"), w.label("join")
-    incoming = []
+    incoming, unpolled = [], []
     w.branch(predicate, then, otherwise)
+    before = f.unpolled
     for label, block in ((then, s.then), (otherwise, s.otherwise)):
         w.open(label)
+        f.unpolled = before
         f.run(block)
+        unpolled.append(f.unpolled)
         incoming.append((yields(f, block.yields, s.results), w.block))
         w.jump(join)
+    f.unpolled = max(unpolled)
     w.open(join)
     define_phis(f, s.results, *incoming)
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from tracer.codegen.llvm.emit import vector_memory
+from tracer.codegen.llvm.emit import polls, vector_memory
 from tracer.codegen.llvm.emit.compute import compute
 from tracer.codegen.llvm.emit.frame import Frame
 from tracer.codegen.llvm.emit.vector_loop import vector_loop
@@ -56,7 +56,7 @@ def outlined_reduction(f: Frame, s: loop.For) -> None:
         groups = [[*range(len(loads))]] if apart is not None else [[n] for n in range(len(loads))]
         for group in groups:
             _call(f, s, group, loads[group[0]], apart)
-    f.height = max(f.height, 1)
+    polls.after(f, polls.trips(f, s) or 0)
 
 
 def _call(f: Frame, s: loop.For, group: Sequence[int], load: loop.Load, apart: int | None) -> None:
@@ -96,6 +96,7 @@ def _call_common(f: Frame, s: loop.For, load: loop.Load) -> None:
     whole = replace(s, stop=count, body=body, carries=(replace(carry, initial=initial),), results=(result,))
     writer = f.w.alike()
     g = Frame(loop.Function("total", (memory, count, initial), loop.Block((whole,))), writer, _run)
+    g.hears = False
     g.buffers[memory] = "%memory"
     g.define(count, "%count")
     g.define(initial, "%initial")
@@ -132,6 +133,7 @@ def total_text(name: str) -> str:
         {}, half_native=converts_half(), splits_floats=splits_floats(), permutes_singles=permutes_singles()
     )  # fmt: skip
     f = Frame(loop.Function(name, (memory, count, initial, apart), loop.Block((whole,))), writer, _run)
+    f.hears = False
     f.buffers[memory] = "%memory"
     for register in (count, initial, apart):
         f.define(register, f"%{register.name}")

@@ -16,4 +16,3 @@ def transpose(f: Frame, s: Transpose) -> None:
     name = f"@{SYMBOL}{size}{'_past' if s.past and size in PAST else ''}"
     f.w.declarations[name] = f"declare void {name}(ptr, i64, ptr, i64, i64, i64)"
     f.w.do(f"call void {name}({strides}, i64 {f.operand(s.rows)}, i64 {f.operand(s.columns)})")
-    f.polled = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tracer.codegen.llvm.emit import sqrt_newton
+from tracer.codegen.llvm.emit import polls, sqrt_newton
 from tracer.codegen.llvm.emit.compute import apply
 from tracer.codegen.llvm.emit.divergence import Variation
 from tracer.codegen.llvm.emit.frame import Frame
@@ -24,11 +24,12 @@ def vector_loop(f: Frame, s: For) -> None:
     f.lanes, f.index, f.varying = s.lanes, s.index, variation.varying
     f.w.multiplies_roots = f.w.splits_floats and sqrt_newton.pays(s.body, s.lanes)
     writer = VectorLoop(f, s, variation.index_used)
+    before, f.unpolled = f.unpolled, 0
     partial = writer.constant_count(int(s.stop.value)) if isinstance(s.stop, Constant) else writer.run_time_count(stop)
     f.close_scope()
     f.lanes, f.index, f.varying, f.counters = 0, None, set(), {}
     f.w.multiplies_roots = False
-    f.height = max(f.height, 1)
+    f.unpolled += before
     for carry, result, value in zip(s.carries, s.results, partial, strict=True):
         f.define(result, _join(f, carry, value, s.lanes))
 
@@ -131,7 +132,9 @@ class VectorLoop:
         w.open(body)
         index, following = w.name(), w.name()
         phis.begin()
+        f.unpolled = 0
         values = self._body(index)
+        f.unpolled = polls.latch(f, index, polls.trips(f, self.loop), self.loop.lanes)
         w.do(f"{following} = add i64 {index}, {self.loop.lanes}")
         w.branch(w.let(f"icmp slt i64 {following}, {full}"), body, done)
         phis.end(values, w.block, f"  {index} = phi i64 [ 0, %{before} ], [ {following}, %{w.block} ]")

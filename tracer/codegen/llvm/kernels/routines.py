@@ -11,6 +11,8 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tracer.codegen.llvm.kernels.fft import lines, numpy_fft
+from tracer.codegen.llvm.kernels.fft.plans import plan_name
 from tracer.codegen.llvm.kernels.gemm.dispatch import (
     BLAS_KINDS,
     BLAS_LETTER,
@@ -26,10 +28,11 @@ from tracer.codegen.llvm.kernels.gemm.skinny import COUNTS, FORMS, skinny_kind
 from tracer.codegen.llvm.kernels.linalg import lapack
 from tracer.codegen.llvm.kernels.linalg.blocked_cholesky import blocked_text
 from tracer.codegen.llvm.kernels.linalg.blocked_trsm import systems_call, systems_text
+from tracer.codegen.llvm.kernels.linalg.lapack_stacks import stack_definition, stack_external
 from tracer.codegen.llvm.kernels.linalg.lu import lu_definition
 from tracer.codegen.llvm.kernels.linalg.trsv import system_call, system_definition
 from tracer.codegen.llvm.kernels.nontemporal import NAME, stream_definition
-from tracer.codegen.llvm.kernels.scipy_symbols import blas_thread_symbols, capsule_address
+from tracer.codegen.llvm.kernels.scipy_symbols import blas_thread_symbols
 from tracer.codegen.llvm.kernels.sort.numpy_sort import (
     ARGSORT_ROWS,
     KINDS,
@@ -42,6 +45,7 @@ from tracer.codegen.llvm.kernels.sort.top_k import split_top_k, top_k_definition
 from tracer.errors import InternalError
 from tracer.ir import loop
 from tracer.ir.loop.walk import blocks_of
+from tracer.primitives.linalg.lapack_calls import ROUTINES, capsule_address
 
 Spell = Callable[["Routine", loop.Library, Sequence[str]], list[str]]
 
@@ -51,7 +55,7 @@ class Routine:
     """One key of `LIBRARY`.
 
     texts: the definitions that a call of a function needs, by the function's name. blas: whether it needs to know about
-    BLAS's threads.
+    BLAS's threads. hears: whether it takes the address of the stop word after its arguments, and ends early if set.
     """
 
     name: str
@@ -59,6 +63,7 @@ class Routine:
     spell: Spell
     symbols: tuple[tuple[str, str, str], ...]  # (bound name, a module with __pyx_capi__, name there)
     blas: bool = False
+    hears: bool = False
 
 
 def _size(argument: loop.View | loop.Operand, routine: str) -> int:
@@ -93,7 +98,7 @@ def _gemm(kind: str) -> Routine:
         skinny = (skinny_kind(form, count, kind) for form in FORMS for count in COUNTS)
         for name in (kind, *skinny):
             texts |= {f"tracer_product_{way}_{name}": (product_declarations(name),) for way in ("alone", "shared")}
-    return Routine(f"gemm_{kind}", texts, _gemm_spell, symbols, blas=True)
+    return Routine(f"gemm_{kind}", texts, _gemm_spell, symbols, blas=True, hears=True)
 
 
 def _short_gemm() -> Routine:
@@ -102,7 +107,7 @@ def _short_gemm() -> Routine:
     texts: dict[str, tuple[str, ...]] = {
         f"tracer_product_{way}_{SHORT_KIND}": declarations for way in ("alone", "shared")
     }
-    return Routine(f"gemm_{SHORT_KIND}", texts, _gemm_spell, ())
+    return Routine(f"gemm_{SHORT_KIND}", texts, _gemm_spell, (), hears=True)
 
 
 # -- factorisations ----------------------------------------------------------------------------------------------
@@ -140,7 +145,7 @@ def _lapack(routine: str, kind: str) -> Routine:
         texts[f"library.blocked.{name}"] = systems_text(kind)
         texts[f"library.system_{kind}"] = (system_definition(kind),)
     spell = _systems_spell if routine == "trsm" else _lapack_spell
-    return Routine(name, texts, spell, tuple(symbols), blas=True)
+    return Routine(name, texts, spell, tuple(symbols), blas=True, hears=True)
 
 
 def _lu_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
@@ -152,7 +157,21 @@ def _lu_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list
 
 
 def _lu(kind: str) -> Routine:
-    return Routine(f"lu_{kind}", {f"library.lu_{kind}": (lu_definition(kind),)}, _lu_spell, ())
+    return Routine(f"lu_{kind}", {f"library.lu_{kind}": (lu_definition(kind),)}, _lu_spell, (), hears=True)
+
+
+def _stack_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
+    """Write one call for all matrices; the arguments are listed in `lapack_stacks`."""
+    known = ROUTINES[routine.name.partition("_")[0]]
+    for argument in s.arguments[len(s.arguments) - len(known.sizes) - len(known.letters) :]:
+        _size(argument, routine.name)
+    return [f"call void @library.{routine.name}({', '.join(spelled)})"]
+
+
+def _stack(key: str, kind: str) -> Routine:
+    name = f"{key}_{kind}"
+    texts = {f"library.{name}": stack_definition(key, kind)}
+    return Routine(name, texts, _stack_spell, (stack_external(key, kind),), blas=True)
 
 
 # -- sorting -----------------------------------------------------------------------------------------------------
@@ -202,6 +221,36 @@ def _top_k(kind: str) -> Routine:
     return Routine(name, texts, _top_k_spell, ())
 
 
+# -- Fourier transforms ------------------------------------------------------------------------------------------
+
+
+def _fft_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
+    """Write target[o, :, i] = the transform of source[o, :, i].
+
+    Arguments: views source and target, which do not overlap, and further memory if threads share a line; constants
+    kind (0 FFT, 1 IFFT, 2 RFFT, 3 IRFFT), outer, length, inner, n1 of two steps or 0, the longer length of a
+    convolution or 0; the scale, f64.
+    """
+    views = [text for text, x in zip(spelled, s.arguments, strict=True) if isinstance(x, loop.View)]
+    sizes = [int(x.value) for x in s.arguments[len(views) : -1] if isinstance(x, loop.Constant)]
+    kind = routine.name.removeprefix("fft_")
+    grain = s.kernel.split.at_once if s.kernel.split is not None else 1 << 62
+    given = ", ".join([*views[:2], *(f"i64 {size}" for size in sizes[:4]), spelled[-1], f"i64 {grain}"])
+    if s.kernel.name != "lines":
+        return [f"call void @{numpy_fft.NAME}{kind}({given})"]
+    plan = plan_name(kind, sizes[2], sizes[4], sizes[5], real=sizes[0] >= 2)
+    work = views[2] if len(views) > 2 else "ptr null"
+    return [f"call void @{lines.NAME}{kind}({given}, ptr @{plan}, {work})"]
+
+
+def _fft(kind: str) -> Routine:
+    texts: dict[str, tuple[str, ...]] = {
+        f"{module.NAME}{kind}": (f"declare void @{module.NAME}{kind}({module.PARAMETERS})",)
+        for module in (numpy_fft, lines)
+    }
+    return Routine(f"fft_{kind}", texts, _fft_spell, ())
+
+
 def _stream_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
     """Write to[: count] = from[: count]: views to and from, the count, and the bytes of an element."""
     return [f"call void @{NAME}({', '.join(spelled)})"]
@@ -215,8 +264,10 @@ LIBRARY: Final[dict[str, Routine]] = {
         *(_lapack(routine, kind) for routine in ("potrf", "trsm") for kind in BLAS_KINDS),
         *(_lapack("getrf", kind) for kind in BLAS_KINDS if kind not in OWN_KINDS),
         *map(_lu, OWN_KINDS),
+        *(_stack(key, kind) for key in ROUTINES for kind in BLAS_KINDS),
         *(_sorting(what, kind) for kind in KINDS for what in _ROWS),
         *map(_top_k, KINDS),
+        *map(_fft, OWN_KINDS),
         Routine("stream", {NAME: (stream_definition(),)}, _stream_spell, ()),
     )
 }  # fmt: skip

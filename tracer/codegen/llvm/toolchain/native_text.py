@@ -44,11 +44,11 @@ def expanded(text: str, values: Mapping[str, int | str]) -> str:
     """
     lines = []
     for count, line in enumerate(text.splitlines()):
-        if read := _FIELD.fullmatch(line):
+        if " = field " in line and (read := _FIELD.fullmatch(line)):
             target, type_, base, name = read.groups()
             lines.append(f"  {target}.field = getelementptr i8, ptr {base}, i64 {name}")
             lines.append(f"  {target} = load {type_}, ptr {target}.field")
-        elif write := _SET.fullmatch(line):
+        elif line.startswith("  set ") and (write := _SET.fullmatch(line)):
             type_, value, base, name = write.groups()
             lines.append(f"  %set.{count} = getelementptr i8, ptr {base}, i64 {name}")
             lines.append(f"  store {type_} {value}, ptr %set.{count}")

@@ -8,15 +8,17 @@ from __future__ import annotations
 import ctypes
 import itertools
 import os
+import re
 import threading
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from tracer.codegen.llvm.toolchain.abi import MAIN_SYMBOL
 from tracer.codegen.llvm.toolchain.target import llvm, target_machine
 from tracer.errors import InternalError
 
+_OUTSIDE: Final = re.compile(r"^(?:declare [^@]*@|@(?=[\w.]+ = external ))([\w.]+)", re.MULTILINE)
 _C_FUNCTIONS = ("memcpy", "memmove", "memset", "realloc")
 _MATH_FUNCTIONS = (
     "fma", "fmod", "floor", "ceil", "trunc", "rint", "roundeven", "nearbyint",
@@ -84,8 +86,21 @@ def _address(library: ctypes.CDLL, name: str) -> int:
         return 0
 
 
+def binds_c_alone(text: str) -> bool:
+    """Whether a module's text needs no outside symbols but C functions that `load_object` binds."""
+    known = dict(_c_symbols())
+    return all(name in known or name.startswith("llvm.") for name in _OUTSIDE.findall(text))
+
+
+_MOST_LIBRARIES: Final = 64
+"""Libraries of an LLJIT. Each keeps 9 kB until the LLJIT goes, whose making takes 1 ms."""
+
+
 class _Linker:
-    """One LLJIT for the process; libraries in it are numbered, and unloaded with the module that holds them."""
+    """The process's LLJIT; libraries in it are numbered, and unloaded with the module that holds them.
+
+    A new one follows after some libraries. The old one goes with the last of its modules.
+    """
 
     def __init__(self) -> None:
         self.reset()
@@ -98,9 +113,10 @@ class _Linker:
     def link(self, obj: bytes, symbols: Mapping[str, int], export: str) -> tuple[Any, str, Any]:
         binding = llvm()
         with self.lock:
-            if self.jit is None:
+            number = next(self.numbers)
+            if self.jit is None or number % _MOST_LIBRARIES == 0:
                 self.jit = binding.create_lljit_compiler(use_jit_link=True)
-            name = f"tracer{next(self.numbers)}"
+            name = f"tracer{number}"
             builder = binding.JITLibraryBuilder().add_object_img(obj).export_symbol(export)
             for symbol, address in (*_c_symbols(), *symbols.items()):
                 builder.import_symbol(symbol, address)

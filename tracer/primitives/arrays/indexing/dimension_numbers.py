@@ -19,6 +19,7 @@ from tracer.errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeErro
 from tracer.ir import dtypes, shape
 from tracer.ir.program import Source
 from tracer.ir.types import ArrayType, Shape, Type
+from tracer.settings import config
 from tracer.trace.source import here, user_source
 
 
@@ -39,9 +40,14 @@ class GatherScatterMode(Enum):
 
     @classmethod
     def from_any(cls, mode: GatherScatterMode | str | None) -> GatherScatterMode:
-        """Return the mode of a name ("drop" is "fill"). None is CHECKED. Raises ArgumentError for an unknown name."""
+        """Return the mode of a name ("drop" is "fill"). Raises ArgumentError for an unknown name.
+
+        None is CHECKED, or FILL_OR_DROP by `config.index_errors`.
+        """
         if isinstance(mode, GatherScatterMode):
             return mode
+        if mode is None and not config.index_errors:
+            return cls.FILL_OR_DROP
         found = _MODES.get(mode)
         if found is None:
             raise ArgumentError(
@@ -138,7 +144,7 @@ def out_of_bounds_message(index: int, axis: int, size: int, source: Source | Non
       help: index within bounds, or say what to do beyond them: x.at[i].get(mode="clip"), x.at[i].set(v, mode="drop")
     """
     shown = index - size if index < 0 else index
-    where = f", at {source}" if source is not None else ""
+    where = f", at {source}{f' in {source.scope}' if source.scope else ''}" if source is not None else ""
     return message(
         f"index {shown} is out of bounds for axis {axis} with size {size}{where}",
         help='index within bounds, or say what to do beyond them: x.at[i].get(mode="clip"), '
@@ -166,10 +172,13 @@ def coordinate_message(operation: str, index: int, axis: int, size: int, source:
 
 
 def window_shape(
-    name: str, operand: Type, indices: Type, predicate: Type, numbers: GatherDimensionNumbers, slice_sizes: Shape,
+    name: str, operand: Type, indices: Type, predicate: Type, numbers: Any, slice_sizes: Shape,
     mode: GatherScatterMode,
 ) -> Shape:  # fmt: skip
     """Return the shape of the gathered result, after every check of XLA's semantics."""
+    if not isinstance(numbers, GatherDimensionNumbers):
+        kind = type(numbers).__name__
+        raise ArgumentError(message(f"{name}{here()}: dimension_numbers is a GatherDimensionNumbers", f"got {kind}"))
     if not isinstance(indices, ArrayType) or not dtypes.is_integer(indices.dtype):
         raise DTypeError(message(f"{name}{here()} takes integer indices", f"got {indices}", help="cast them to int"))
     expected = _first_violation(operand.shape, indices.shape, numbers, slice_sizes, mode)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import DTypeError, ShapeError, message
+from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.ir.primitive import FAULTS, NO_EFFECTS, Effect, Gather, Onto, Params, Primitive, Scatter, Zero
 from tracer.ir.scalar import ScalarOp
@@ -272,10 +272,12 @@ def scatter_infer(name: str, kinds: str) -> Any:
 
 
 def _updates_shape(
-    name: str, operand: Type, indices: Type, updates: Type, predicate: Type, numbers: ScatterDimensionNumbers,
-    mode: GatherScatterMode,
+    name: str, operand: Type, indices: Type, updates: Type, predicate: Type, numbers: Any, mode: GatherScatterMode
 ) -> Shape | None:  # fmt: skip
     """Return the shape that updates must have, or None if their window axes do not fit the operand's."""
+    if not isinstance(numbers, ScatterDimensionNumbers):
+        kind = type(numbers).__name__
+        raise ArgumentError(message(f"{name}{here()}: dimension_numbers is a ScatterDimensionNumbers", f"got {kind}"))
     rank, window_dims, gathered = len(operand.shape), numbers.update_window_dims, numbers.as_gather
     if any(not 0 <= axis < len(updates.shape) for axis in window_dims):
         return None

@@ -15,7 +15,7 @@ from tracer.errors import InternalError
 from tracer.ir import dtypes
 from tracer.ir.loop import Operand
 from tracer.ir.loop.build import Builder, constant
-from tracer.ir.primitive import Compare, Convert, Pointwise, Structured
+from tracer.ir.primitive import Compare, Convert, Parts, Pointwise
 from tracer.ir.program import Equation
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType
@@ -46,9 +46,9 @@ def complex_pointwise(b: Builder, equation: Equation, elements: Sequence[Element
             return (b.apply(ScalarOp.OR if op is ScalarOp.NE else ScalarOp.AND, real, imag),)
         case Convert():
             return _convert(b, elements[0], result)
-        case Structured("imag"):
+        case Parts("imag"):
             return (elements[0][1],)
-        case Structured("complex"):
+        case Parts("complex"):
             return (elements[0][0], elements[1][0])
         case _:
             raise InternalError(f"{equation.primitive.name} on complex numbers has no schedule")

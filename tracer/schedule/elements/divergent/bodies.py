@@ -81,6 +81,9 @@ class _LanePuller(Puller):
             raise MisfitError
         return super()._plan(variable, index)
 
+    def _viewed(self, operand: Atom) -> tuple[Atom, list[tuple[str, Equation]]]:
+        return operand, []  # a lane shares whole arrays
+
     def _memory(self, operand: Atom) -> Memory | None:
         if operand.type.shape and not (isinstance(operand, Var) and isinstance(self.sources.get(operand), Memory)):
             raise MisfitError

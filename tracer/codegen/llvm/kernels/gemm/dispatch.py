@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from tracer.codegen.llvm.kernels.gemm.kernel_loops import loop as counted
+from tracer.codegen.llvm.kernels.gemm.kernel_loops import unless_stopped
+from tracer.codegen.llvm.kernels.gemm.kernel_shapes import DEPTH, KINDS
 from tracer.codegen.llvm.kernels.transpose import SYMBOL
 from tracer.ir import loop
 
@@ -85,10 +88,10 @@ def gemm_definition(kind: str) -> str:
     """
     item, letter = _ITEM[kind][0], BLAS_LETTER[kind]
     sizes = ("m", "n", "k", "lda", "ldb", "ldc", "one")
-    slots = "\n".join(f"  %{s}.slot = alloca i32, align 4" for s in sizes)
+    slots = "\n".join(f"  %{s}.slot = alloca i32, align 4" for s in (*sizes, "tile.m", "tile.n"))
     multiply = (
         f"call void @library.gemm_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, "
-        "i64 %transpose.a, i64 %transpose.b, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %n)"
+        "i64 %transpose.a, i64 %transpose.b, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %n, ptr %halt)"
     )
     narrow = "\n".join(f"  %{s}.i = trunc i64 %{s} to i32\n  store i32 %{s}.i, ptr %{s}.slot" for s in sizes[:6])
     return f"""\
@@ -97,7 +100,7 @@ def gemm_definition(kind: str) -> str:
 declare void @tracer_blas_{letter}gemm(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
 declare void @tracer_blas_{letter}gemv(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
 define internal void @library.alone.gemm_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, \
-i64 %transpose.a, i64 %transpose.b, i64 %stride.a, i64 %stride.b) #2 {{
+i64 %transpose.a, i64 %transpose.b, i64 %stride.a, i64 %stride.b, ptr %halt) #2 {{
 entry:
   %ta.set = icmp ne i64 %transpose.a, 0
   %tb.set = icmp ne i64 %transpose.b, 0
@@ -106,7 +109,7 @@ entry:
 {on_one_thread(multiply)}
 }}
 define internal void @library.gemm_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, \
-i64 %transpose.a, i64 %transpose.b, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %ldc) #2 {{
+i64 %transpose.a, i64 %transpose.b, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %ldc, ptr %halt) #2 {{
 entry:
 {slots}
   %ta.slot = alloca i8, align 1
@@ -128,20 +131,51 @@ entry:
   %is.column = icmp eq i64 %n, 1
   %is.dense = icmp eq i64 %ldc, 1
   %is.vector = and i1 %is.column, %is.dense
-  br label %loop
-{_blas_loop(kind)}
-done:
+  %area = mul i64 %m, %n
+  %work = mul i64 %area, %k
+  %is.tiled = icmp ugt i64 %work, {_BLAS_PIECE}
+  %is.deep = icmp ugt i64 %k, {_BLAS_PIECE // _BLAS_TILE**2}
+  %tile = select i1 %is.deep, i64 {_BLAS_TILE // 2}, i64 {_BLAS_TILE}
+  %high = select i1 %is.tiled, i64 %tile, i64 %m
+  %wide = select i1 %is.tiled, i64 %tile, i64 %n
+  %a.row = select i1 %ta.set, i64 1, i64 %lda
+  %b.column = select i1 %tb.set, i64 %ldb, i64 1
+{counted("i", "0", "%batch", 1, _blas_product(kind))}
   ret void
 }}
 """
 
 
-def _blas_loop(kind: str) -> str:
-    """Call gemv for a product with a vector, else gemm, once for each product of the batch."""
+_BLAS_TILE: Final = 256
+"""Rows and columns of a call of BLAS within a product that takes long."""
+_BLAS_PIECE: Final = 1 << 28
+"""Multiplications of a call of BLAS that is not divided: of complex numbers, 0.1 s."""
+
+
+def _blas_product(kind: str) -> str:
+    """Call gemv for a product with a vector, else gemm, in tiles of the result if it takes long."""
     item, letter = _ITEM[kind][0], BLAS_LETTER[kind]
+    call = f"""\
+  %m.left = sub i64 %m, %r
+  %n.left = sub i64 %n, %c
+  %tile.m = call i64 @llvm.smin.i64(i64 %m.left, i64 %high)
+  %tile.n = call i64 @llvm.smin.i64(i64 %n.left, i64 %wide)
+  %tile.m.i = trunc i64 %tile.m to i32
+  %tile.n.i = trunc i64 %tile.n to i32
+  store i32 %tile.m.i, ptr %tile.m.slot
+  store i32 %tile.n.i, ptr %tile.n.slot
+  %a.skip = mul i64 %r, %a.row
+  %b.skip = mul i64 %c, %b.column
+  %out.row.skip = mul i64 %r, %ldc
+  %out.skip = add i64 %out.row.skip, %c
+  %a.r = getelementptr {item}, ptr %a.i, i64 %a.skip
+  %b.c = getelementptr {item}, ptr %b.i, i64 %b.skip
+  %out.rc = getelementptr {item}, ptr %out.i, i64 %out.skip
+  call void @tracer_blas_{letter}gemm(ptr %tb.slot, ptr %ta.slot, ptr %tile.n.slot, ptr %tile.m.slot, ptr %k.slot, \
+ptr @library.one.{kind}, ptr %b.c, ptr %ldb.slot, ptr %a.r, ptr %lda.slot, ptr @library.zero.{kind}, \
+ptr %out.rc, ptr %ldc.slot)"""
+    rows = counted("r", "0", "%m", "%high", unless_stopped("tile", call))
     return f"""\
-loop:
-  %i = phi i64 [ 0, %entry ], [ %following, %next ]
   %a.at = mul i64 %i, %stride.a
   %b.at = mul i64 %i, %stride.b
   %out.at = mul i64 %i, %stride.out
@@ -154,14 +188,9 @@ vector:
 ptr %a.i, ptr %lda.slot, ptr %b.i, ptr %one.slot, ptr @library.zero.{kind}, ptr %out.i, ptr %one.slot)
   br label %next
 matrix:
-  call void @tracer_blas_{letter}gemm(ptr %tb.slot, ptr %ta.slot, ptr %n.slot, ptr %m.slot, ptr %k.slot, \
-ptr @library.one.{kind}, ptr %b.i, ptr %ldb.slot, ptr %a.i, ptr %lda.slot, ptr @library.zero.{kind}, \
-ptr %out.i, ptr %ldc.slot)
+{counted("c", "0", "%n", "%wide", rows)}
   br label %next
-next:
-  %following = add i64 %i, 1
-  %more = icmp slt i64 %following, %batch
-  br i1 %more, label %loop, label %done"""
+next:"""
 
 
 def product_declarations(kind: str) -> str:
@@ -169,28 +198,31 @@ def product_declarations(kind: str) -> str:
     sizes = ", ".join(["i64"] * 5)
     return f"""\
 declare void @{SYMBOL}{_item_size(kind)}(ptr, i64, ptr, i64, i64, i64)
-declare void @tracer_product_alone_{kind}(ptr, ptr, ptr, {sizes}, ptr, i64, i64)
-declare void @tracer_product_shared_{kind}(ptr, ptr, ptr, {sizes}, ptr, i64, i64, i64, i64, i64, i64)
+declare void @tracer_product_alone_{kind}(ptr, ptr, ptr, {sizes}, ptr, i64, i64, ptr)
+declare void @tracer_product_shared_{kind}(ptr, ptr, ptr, {sizes}, ptr, i64, i64, ptr, i64, i64, i64, i64)
 """
 
 
 def product_calls_text(kind: str) -> str:
     """Return the module of a loop over the batch around our kernel. `turn` is null where b is not transposed."""
-    item, result = _own_items(kind)
+    added = f"declare void @tracer_product_add_{kind}(ptr, ptr, ptr, {', '.join(['i64'] * 8)}, ptr)\n"
     return f"""\
+declare i64 @llvm.smin.i64(i64, i64)
+declare i64 @llvm.umax.i64(i64, i64)
 declare void @tracer_product_{kind}(ptr, ptr, ptr, i64, i64, i64, i64, i64, i64, i64, i64, ptr)
+{added if kind in KINDS else ""}\
 define void @tracer_product_alone_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, \
-i64 %transpose.a, ptr %turn, i64 %stride.a, i64 %stride.b) nounwind {{
+i64 %transpose.a, ptr %turn, i64 %stride.a, i64 %stride.b, ptr %halt) nounwind {{
   %ta.set = icmp ne i64 %transpose.a, 0
   %tb.set = icmp ne ptr %turn, null
   %lda = select i1 %ta.set, i64 %m, i64 %k
   %ldb = select i1 %tb.set, i64 %k, i64 %n
   call void @tracer_product_batch_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, \
-i64 %transpose.a, ptr %turn, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %n)
+i64 %transpose.a, ptr %turn, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %n, ptr %halt)
   ret void
 }}
 define void @tracer_product_batch_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, \
-i64 %transpose.a, ptr %turn, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %ldc) nounwind {{
+i64 %transpose.a, ptr %turn, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %ldc, ptr %halt) nounwind {{
 entry:
   %ta.set = icmp ne i64 %transpose.a, 0
   %tb.set = icmp ne ptr %turn, null
@@ -199,24 +231,95 @@ entry:
   %b.row = select i1 %tb.set, i64 1, i64 %ldb
   %b.column = select i1 %tb.set, i64 %ldb, i64 1
   %stride.out = mul i64 %m, %n
-  br label %loop
-loop:
-  %i = phi i64 [ 0, %entry ], [ %following, %loop ]
+  %work = mul i64 %stride.out, %k
+  %is.long = icmp ugt i64 %work, {_piece(kind)}
+{counted("i", "0", "%batch", 1, unless_stopped("product", _own_product(kind)))}
+  ret void
+}}
+"""
+
+
+def _piece(kind: str) -> int:
+    """Return the multiplications of a call of a kernel, at most: some 0.1 s."""
+    return 1 << 33 if kind == SHORT_KIND else 1 << 30
+
+
+_WIDE: Final = 4032  # columns of a piece; a kernel's copy of b pays from a few hundred rows on
+_HIGH: Final = 384  # rows of a piece, at least
+
+
+def _own_product(kind: str) -> str:
+    """Write one product: a call of the kernel, or pieces of the result, and of its sums where a kernel adds to them.
+
+    Kernels sum in the order of k, `DEPTH` products at a time, so pieces of such depths have the bits of one call.
+    """
+    item, result = _own_items(kind)
+    sums, deep = kind in KINDS, "%k"
+    steps = "i64 %a.row, i64 %a.column, i64 %b.row, i64 %b.column, i64 %ldc, ptr %turn"
+    piece = "ptr %a.p, ptr %b.p, ptr %out.p, i64 %piece.m, i64 %piece.n, i64 %piece.k"
+    call = f"  call void @tracer_product_{kind}({piece}, {steps})"
+    depth = "  %high.depth = add i64 %k, 0"
+    if sums:
+        deep = "%deep"
+        call = f"""\
+  %is.first = icmp eq i64 %p, 0
+  br i1 %is.first, label %begin, label %add
+begin:
+{call}
+  br label %added
+add:
+  call void @tracer_product_add_{kind}({piece}, {steps})
+  br label %added
+added:"""
+        depth = f"  %high.depth = call i64 @llvm.smin.i64(i64 %k, i64 {DEPTH})"
+    within = f"""\
+  %n.left = sub i64 %n, %c
+  %m.left = sub i64 %m, %r
+  %k.left = sub i64 %k, %p
+  %piece.n = call i64 @llvm.smin.i64(i64 %n.left, i64 %wide)
+  %piece.m = call i64 @llvm.smin.i64(i64 %m.left, i64 %high)
+  %piece.k = call i64 @llvm.smin.i64(i64 %k.left, i64 {deep})
+  %a.row.skip = mul i64 %r, %a.row
+  %a.column.skip = mul i64 %p, %a.column
+  %a.skip = add i64 %a.row.skip, %a.column.skip
+  %a.p = getelementptr {item}, ptr %a.i, i64 %a.skip
+  %b.row.skip = mul i64 %p, %b.row
+  %b.column.skip = mul i64 %c, %b.column
+  %b.skip = add i64 %b.row.skip, %b.column.skip
+  %b.p = getelementptr {item}, ptr %b.i, i64 %b.skip
+  %out.row.skip = mul i64 %r, %ldc
+  %out.skip = add i64 %out.row.skip, %c
+  %out.p = getelementptr {result}, ptr %out.i, i64 %out.skip
+{call}"""
+    depths = counted("p", "0", "%k", deep, unless_stopped("piece", within))
+    rows = counted("r", "0", "%m", "%high", depths)
+    return f"""\
   %a.at = mul i64 %i, %stride.a
   %b.at = mul i64 %i, %stride.b
   %out.at = mul i64 %i, %stride.out
   %a.i = getelementptr {item}, ptr %a, i64 %a.at
   %b.i = getelementptr {item}, ptr %b, i64 %b.at
   %out.i = getelementptr {result}, ptr %out, i64 %out.at
-  call void @tracer_product_{kind}(ptr %a.i, ptr %b.i, ptr %out.i, i64 %m, i64 %n, i64 %k, \
-i64 %a.row, i64 %a.column, i64 %b.row, i64 %b.column, i64 %ldc, ptr %turn)
-  %following = add i64 %i, 1
-  %more = icmp slt i64 %following, %batch
-  br i1 %more, label %loop, label %done
-done:
-  ret void
-}}
-"""
+  br i1 %is.long, label %pieces, label %whole
+whole:
+  call void @tracer_product_{kind}(ptr %a.i, ptr %b.i, ptr %out.i, i64 %m, i64 %n, i64 %k, {steps})
+  br label %multiplied
+pieces:
+  %wide = call i64 @llvm.smin.i64(i64 %n, i64 {_WIDE})
+{depth}
+  %row.work = mul i64 %wide, %high.depth
+  %rows.fit = udiv i64 {_piece(kind)}, %row.work
+  %rows.rest = urem i64 %rows.fit, {_HIGH}
+  %rows.even = sub i64 %rows.fit, %rows.rest
+  %high.even = call i64 @llvm.umax.i64(i64 %rows.even, i64 {_HIGH})
+  %high = call i64 @llvm.smin.i64(i64 %high.even, i64 %m)
+  %area = mul i64 %wide, %high
+  %depth.fit = udiv i64 {_piece(kind)}, %area
+  %depth.even = and i64 %depth.fit, {-DEPTH}
+  %deep = call i64 @llvm.umax.i64(i64 %depth.even, i64 {DEPTH})
+{counted("c", "0", "%n", "%wide", rows)}
+  br label %multiplied
+multiplied:"""
 
 
 def gemm_split(kind: str) -> str:
@@ -241,7 +344,7 @@ panels:
   ret void"""
     sizes = ", ".join(["i64"] * 5)
     return f"""\
-declare void @{batch}(ptr, ptr, ptr, {sizes}, ptr, i64, i64, i64, i64, i64)
+declare void @{batch}(ptr, ptr, ptr, {sizes}, ptr, i64, i64, i64, i64, i64, ptr)
 declare void @tracer_share_evenly(ptr, ptr, i64, i64)
 {_split(f"void @tracer_product_shared_{kind}", "ptr %turn", share, ", i64 %most")}
 {_part(part, batch, "ptr %turn", *_own_items(kind), joined=True)}
@@ -272,7 +375,7 @@ def _given(transposed: str) -> list[str]:
     """Return the words that threads are given, each with its type. transposed: the word that says whether b is."""
     return [
         "ptr %a", "ptr %b", "ptr %out", "i64 %batch", "i64 %m", "i64 %n", "i64 %k", "i64 %transpose.a", transposed,
-        "i64 %stride.a", "i64 %stride.b", "i64 %way", "i64 %width",
+        "i64 %stride.a", "i64 %stride.b", "ptr %halt", "i64 %way", "i64 %width",
     ]  # fmt: skip
 
 
@@ -346,7 +449,8 @@ panel:
   %b.panel = getelementptr {item}, ptr %b, i64 %b.skip
   %out.panel = getelementptr {result}, ptr %out, i64 %out.skip
   call void @{product}(ptr %a.panel, ptr %b.panel, ptr %out.panel, i64 %panel.batch, i64 %panel.m, \
-i64 %panel.n, i64 %k, i64 %transpose.a, {transposed}, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %n)
+i64 %panel.n, i64 %k, i64 %transpose.a, {transposed}, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, \
+i64 %n, ptr %halt)
   %more = icmp slt i64 %following, %end
   br i1 %more, label %panel, label %done
 done:

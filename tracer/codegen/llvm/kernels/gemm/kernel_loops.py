@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-def loop(i: str, start: str, stop: str, step: int, body: str, carried: Iterable[tuple[str, str, str]] = ()) -> str:
+def loop(
+    i: str, start: str, stop: str, step: int | str, body: str, carried: Iterable[tuple[str, str, str]] = ()
+) -> str:
     """Write `for i in range(start, stop, step)`. carried: (name, type, first value); `name.new` is the next value.
 
     After the loop, `name` is the value that the next iteration would have had.
@@ -29,6 +31,29 @@ def loop(i: str, start: str, stop: str, step: int, body: str, carried: Iterable[
   %{i}.next = add i64 %{i}, {step}
   br label %{i}.test
 {i}.done:"""
+
+
+def unless_stopped(name: str, body: str) -> str:
+    """Write the body for calls whose stop word, at `%halt`, is not set. Loops then end soon, their results unfinished.
+
+    Who calls the kernel polls the word after it. name: of this place, unique in the function.
+    """
+    return f"""\
+  %{name}.word = load atomic i32, ptr %halt monotonic, align 4
+  %{name}.goes.on = icmp eq i32 %{name}.word, 0
+  br i1 %{name}.goes.on, label %{name}.on, label %{name}.past
+{name}.on:
+{body}
+  br label %{name}.past
+{name}.past:"""
+
+
+def onward(condition: str, name: str) -> str:
+    """Write `%name`: the condition, unless the stop word is set. For loops that are spelled out."""
+    return f"""\
+  %{name}.word = load atomic i32, ptr %halt monotonic, align 4
+  %{name}.goes.on = icmp eq i32 %{name}.word, 0
+  %{name} = and i1 {condition}, %{name}.goes.on"""
 
 
 def keep(*values: str) -> str:

@@ -13,11 +13,11 @@ from __future__ import annotations
 from typing import Final
 
 from tracer.codegen.llvm.kernels.gemm.dispatch import BLAS_LETTER, THREADS, on_one_thread
-from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept, loop
+from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept, loop, onward
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import KINDS
 from tracer.codegen.llvm.kernels.transpose import SYMBOL
 
-_GIVEN: Final = ("ptr %a", "i64 %n", "i64 %j", "i64 %width")
+_GIVEN: Final = ("ptr %a", "i64 %n", "i64 %j", "i64 %width", "ptr %halt")
 _BLOCK: Final = 64  # columns; 32 to 96 differ by a twentieth
 
 
@@ -96,11 +96,11 @@ def _sides(letters: str) -> str:
 
 def _stack(kind: str) -> str:
     """Return the loop over the matrices, with BLAS on one thread."""
-    names = "ptr %a, i64 %batch, i64 %n"
+    names = "ptr %a, i64 %batch, i64 %n, ptr %halt"
     each = f"""\
   %skip = mul i64 %i, %area
   %a.i = getelementptr {KINDS[kind][0]}, ptr %a, i64 %skip
-  call void @blocks.potrf_{kind}(ptr %a.i, i64 %n)"""
+  call void @blocks.potrf_{kind}(ptr %a.i, i64 %n, ptr %halt)"""
     return f"""\
 define internal void @library.blocked.potrf_{kind}({names}) #2 {{
 entry:
@@ -119,11 +119,11 @@ def _blocks(kind: str) -> str:
     """Return the loop over blocks of columns of one matrix, which factors each and shares its strips."""
     (element, _), letter = KINDS[kind], BLAS_LETTER[kind]
     return f"""\
-define internal void @blocks.potrf_{kind}(ptr %a, i64 %n) #2 {{
+define internal void @blocks.potrf_{kind}(ptr %a, i64 %n, ptr %halt) #2 {{
 entry:
 {_slots("width", "lda", "info")}
   %upper = alloca i8, align 1
-  %given = alloca [4 x i64], align 8
+  %given = alloca [{len(_GIVEN)} x i64], align 8
   store i8 85, ptr %upper
 {_narrow(lda="%n")}
   br label %block
@@ -158,7 +158,8 @@ strips.share:
   br label %onward
 onward:
   %j.next = add i64 %j, {_BLOCK}
-  %j.more = icmp slt i64 %j.next, %n
+  %j.left.over = icmp slt i64 %j.next, %n
+{onward("%j.left.over", "j.more")}
   br i1 %j.more, label %block, label %done
 done:
   ret void
@@ -195,12 +196,13 @@ strip:
   br label %work
 work:
 """
-    strip_end = """  %s.next = add i64 %s, 1
-  %s.more = icmp slt i64 %s.next, %end
+    strip_end = f"""  %s.next = add i64 %s, 1
+  %s.left.over = icmp slt i64 %s.next, %end
+{onward("%s.left.over", "s.more")}
   br i1 %s.more, label %strip, label %done
 done:
   ret void
-}
+}}
 """
     return f"""\
 @blocks.one.{kind} = private constant {element} 1.0, align 16

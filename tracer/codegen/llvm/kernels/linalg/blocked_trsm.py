@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tracer.codegen.llvm.kernels.gemm.dispatch import BLAS_LETTER, THREADS, on_one_thread
-from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept
+from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept, onward
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import KINDS
 from tracer.codegen.llvm.kernels.linalg.lapack import TRSM_LETTERS
 from tracer.codegen.llvm.kernels.transpose import SYMBOL
@@ -23,8 +23,8 @@ _BLOCK: Final = 64
 _STRIP: Final = 192  # columns of right-hand sides that a thread has room for
 _LANES: Final = 8  # elements copied at once
 _GIVEN: Final = (
-    "ptr %a", "ptr %x", "i64 %n", "i64 %others", "i64 %left", "i64 %lower", "i64 %form", "i64 %unit", "i64 %width",
-    "i64 %strips",
+    "ptr %a", "ptr %x", "i64 %n", "i64 %others", "i64 %left", "i64 %lower", "i64 %form", "i64 %unit", "ptr %halt",
+    "i64 %width", "i64 %strips",
 )  # fmt: skip
 
 
@@ -203,11 +203,13 @@ ptr %columns.slot, ptr @systems.one.{kind}, ptr %corner, ptr %sizes, ptr %own, p
 {_subtracted(kind)}
 block.end:
   %b.next = add i64 %b, 1
-  %b.more = icmp slt i64 %b.next, %blocks
+  %b.left.over = icmp slt i64 %b.next, %blocks
+{onward("%b.left.over", "b.more")}
   br i1 %b.more, label %block, label %system.end
 system.end:
   %u.next = add i64 %u, 1
-  %u.more = icmp slt i64 %u.next, %end
+  %u.left.over = icmp slt i64 %u.next, %end
+{onward("%u.left.over", "u.more")}
   br i1 %u.more, label %system, label %done
 done:
   ret void

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tracer.codegen.llvm.kernels.gemm.dispatch import BLAS_LETTER, THREADS, on_one_thread
+from tracer.codegen.llvm.kernels.gemm.kernel_loops import onward
 
 _ITEM: Final = {"f32": ("float", 1), "f64": ("double", 1), "c64": ("float", 2), "c128": ("double", 2)}
 _ONE: Final = {
@@ -138,20 +139,21 @@ ptr %rows.slot)
 {_END}"""
 
 
-_END: Final = """\
+_END: Final = f"""\
 next:
   %following = add i64 %i, 1
-  %more = icmp slt i64 %following, %batch
+  %left.over = icmp slt i64 %following, %batch
+{onward("%left.over", "more")}
   br i1 %more, label %loop, label %done
 done:
   ret void
-}
+}}
 """
 
 
 def _stack(routine: str, kind: str, views: Sequence[str], sizes: Sequence[str]) -> str:
     """Return the function that calls the loop with BLAS on one thread, and the head of the loop's function."""
-    parameters = ", ".join([*(f"ptr %{v}" for v in views), *(f"i64 %{s}" for s in ("batch", *sizes))])
+    parameters = ", ".join([*(f"ptr %{v}" for v in views), *(f"i64 %{s}" for s in ("batch", *sizes)), "ptr %halt"])
     call = on_one_thread(f"call void @library.{routine}_{kind}({parameters})")
     return f"""\
 define internal void @library.alone.{routine}_{kind}({parameters}) #2 {{

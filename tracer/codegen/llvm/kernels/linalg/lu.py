@@ -1,6 +1,6 @@
 """LU of real matrices by our own kernels, in a module that is compiled once.
 
-    void tracer_lu_f64(ptr a, ptr pivots, ptr work, i64 m, i64 n)
+    void tracer_lu_f64(ptr a, ptr pivots, ptr work, i64 m, i64 n, ptr halt)
     a[m, n], by rows, becomes its factors; pivots[min(m, n)], i32: the chosen rows, counted from 1, as in LAPACK.
     work[2 c, m + 128], where c is min(m, n, 64) up to a multiple of eight: room for two panels.
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept, loop
+from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept, loop, unless_stopped
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import KINDS, Shape, attributes
 from tracer.codegen.llvm.kernels.linalg.lu_panel import BLOCK, at, panel_kernels, solve_vectors
 from tracer.codegen.llvm.kernels.transpose import SYMBOL
@@ -24,7 +24,7 @@ NAME: Final = "tracer_lu_"
 _APART: Final = 16  # columns of a panel are an odd multiple of these elements apart, in different cache sets
 _GIVEN: Final = (
     "ptr %a", "ptr %pivots", "ptr %work", "i64 %m", "i64 %n", "i64 %steps", "i64 %ld", "i64 %j", "i64 %width",
-    "i64 %strips",
+    "i64 %strips", "ptr %halt",
 )  # fmt: skip
 
 
@@ -55,10 +55,10 @@ def lu_definition(kind: str) -> str:
   %a.i = getelementptr {element}, ptr %a, i64 %a.skip
   %pivots.skip = mul i64 %i, %steps
   %pivots.i = getelementptr i32, ptr %pivots, i64 %pivots.skip
-  call void @{NAME}{kind}(ptr %a.i, ptr %pivots.i, ptr %work, i64 %m, i64 %n)"""
+  call void @{NAME}{kind}(ptr %a.i, ptr %pivots.i, ptr %work, i64 %m, i64 %n, ptr %halt)"""
     return f"""\
-declare void @{NAME}{kind}(ptr, ptr, ptr, i64, i64)
-define internal void @library.lu_{kind}(ptr %a, ptr %pivots, ptr %work, i64 %batch, i64 %m, i64 %n) #2 {{
+declare void @{NAME}{kind}(ptr, ptr, ptr, i64, i64, ptr)
+define internal void @library.lu_{kind}(ptr %a, ptr %pivots, ptr %work, i64 %batch, i64 %m, i64 %n, ptr %halt) #2 {{
 entry:
   %area = mul i64 %m, %n
   %is.wide = icmp slt i64 %m, %n
@@ -83,7 +83,7 @@ def _matrix(s: Shape, kind: str) -> str:
 {keep(*_GIVEN)}
   call void @tracer_share(ptr @strips, ptr %given, i64 %all, i64 1)"""
     return f"""\
-define void @{NAME}{kind}(ptr %a, ptr %pivots, ptr %work, i64 %m, i64 %n) #0 {{
+define void @{NAME}{kind}(ptr %a, ptr %pivots, ptr %work, i64 %m, i64 %n, ptr %halt) #0 {{
 entry:
   %given = alloca [{len(_GIVEN)} x i64], align 8
   %steps = call i64 @llvm.smin.i64(i64 %m, i64 %n)
@@ -92,7 +92,7 @@ entry:
   %odd = or i64 %times, 1
   %ld = mul i64 %odd, {_APART}
   call void @panel.at(ptr %a, ptr %pivots, ptr %work, i64 %m, i64 %n, i64 %steps, i64 %ld, i64 0)
-{loop("j", "0", "%steps", BLOCK, strips)}
+{loop("j", "0", "%steps", BLOCK, unless_stopped("panel", strips))}
   ret void
 }}"""
 
@@ -172,7 +172,7 @@ entry:
 {kept(*_GIVEN)}
   %stop = add i64 %j, %width
   %p = call ptr @panel.place(ptr %work, i64 %steps, i64 %ld, i64 %j)
-{loop("s", "%begin", "%end", 1, strip)}
+{loop("s", "%begin", "%end", 1, unless_stopped("strip", strip))}
   ret void
 }}"""
 

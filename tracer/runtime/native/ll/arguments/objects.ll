@@ -1,5 +1,6 @@
 ; Write the object of every input to `objects`: captured handles first, then the leaves of the arguments in the plan's
-; order. Returns false where the arguments' structure is not the plan's. The references are borrowed.
+; order. Returns false where the arguments' structure is not the plan's, or where flattening raised an exception.
+; The references are borrowed; those to the leaves are new where the Record has `nodes`, and it holds none on failure.
 
 define internal i1 @tracer.objects(ptr %record, ptr %args, ptr %objects) {
 entry:
@@ -33,6 +34,8 @@ tree:
   %order = field ptr %record Record.order
   %cursor = alloca ptr
   store ptr %first, ptr %cursor
+  %nodes = field i64 %record Record.nodes
+  %holds = icmp ne i64 %nodes, 0
   br label %walks
 walks:
   %k = phi i64 [ 0, %tree ], [ %k.next, %walked ]
@@ -44,7 +47,7 @@ walk:
   %number = load i64, ptr %number.at
   %argument.at = getelementptr ptr, ptr %args, i64 %number
   %argument = load ptr, ptr %argument.at
-  %after = call ptr @tracer.walk(ptr %argument, ptr %pc, ptr %cursor)
+  %after = call ptr @tracer.walk(ptr %argument, ptr %pc, ptr %cursor, i1 %holds)
   %refused = icmp eq ptr %after, null
   br i1 %refused, label %no, label %walked
 walked:
@@ -53,5 +56,15 @@ walked:
 done:
   ret i1 true
 no:
+  br i1 %holds, label %drop, label %fail
+drop:
+  %slot.end = load ptr, ptr %cursor
+  %end = ptrtoint ptr %slot.end to i64
+  %start = ptrtoint ptr %first to i64
+  %written = sub i64 %end, %start
+  %held = udiv i64 %written, 8
+  call void @tracer.release(ptr %first, i64 %held)
+  br label %fail
+fail:
   ret i1 false
 }

@@ -1,7 +1,9 @@
 ; Match an object with the plan from `step` on, and write the leaves at *cursor, which moves behind them.
-; Returns the step behind the object's last one, or null where its structure differs. The cases are those of StepKind.
+; Returns the step behind the object's last one, or null where its structure differs; an exception may be set then. The
+; cases are those of StepKind.
+; holds: whether to take a reference to every leaf, since a NODE of the plan runs Python code.
 
-define internal ptr @tracer.walk(ptr %object, ptr %step, ptr %cursor) {
+define internal ptr @tracer.walk(ptr %object, ptr %step, ptr %cursor, i1 %holds) {
   %kind = field i64 %step Step.kind
   %expected = field ptr %step Step.object
   %size = field i64 %step Step.size
@@ -14,13 +16,17 @@ define internal ptr @tracer.walk(ptr %object, ptr %step, ptr %cursor) {
     i64 3, label %tuple
     i64 4, label %list
     i64 5, label %dict
+    i64 7, label %node
   ]
 leaf:
   %slot = load ptr, ptr %cursor
   store ptr %object, ptr %slot
   %slot.next = getelementptr ptr, ptr %slot, i64 1
   store ptr %slot.next, ptr %cursor
-  ret ptr %next
+  br i1 %holds, label %hold, label %yes
+hold:
+  call void @Py_IncRef(ptr %object)
+  br label %yes
 same:
   %is.same = icmp eq ptr %object, %expected
   br i1 %is.same, label %yes, label %no
@@ -36,24 +42,20 @@ yes:
   ret ptr %next
 tuple:
   %is.tuple = icmp eq ptr %type, %expected
-  br i1 %is.tuple, label %tuple.size, label %no
-tuple.size:
-  %tuple.count = field i64 %object Tuple.size
-  %tuple.fits = icmp eq i64 %tuple.count, %size
-  %tuple.items = getelementptr i8, ptr %object, i64 Tuple.item0
-  br i1 %tuple.fits, label %items, label %no
+  br i1 %is.tuple, label %tuple.items, label %no
+tuple.items:
+  %items = getelementptr i8, ptr %object, i64 Tuple.item0
+  %first = alloca ptr
+  store ptr %items, ptr %first
+  %after.tuple = call ptr @tracer.walk_items(ptr %object, ptr %first, i64 %size, ptr %next, ptr %cursor, i1 %holds)
+  ret ptr %after.tuple
 list:
   %is.list = icmp eq ptr %type, @PyList_Type
-  br i1 %is.list, label %list.size, label %no
-list.size:
-  %list.count = field i64 %object List.size
-  %list.fits = icmp eq i64 %list.count, %size
-  %list.items = field ptr %object List.items
-  br i1 %list.fits, label %items, label %no
-items:
-  %from = phi ptr [ %tuple.items, %tuple.size ], [ %list.items, %list.size ]
-  %after.items = call ptr @tracer.walk_items(ptr %from, i64 %size, ptr %next, ptr %cursor)
-  ret ptr %after.items
+  br i1 %is.list, label %list.items, label %no
+list.items:
+  %items.at = getelementptr i8, ptr %object, i64 List.items
+  %after.list = call ptr @tracer.walk_items(ptr %object, ptr %items.at, i64 %size, ptr %next, ptr %cursor, i1 %holds)
+  ret ptr %after.list
 dict:
   %is.dict = icmp eq ptr %type, @PyDict_Type
   br i1 %is.dict, label %dict.size, label %no
@@ -62,8 +64,14 @@ dict.size:
   %dict.fits = icmp eq i64 %dict.count, %size
   br i1 %dict.fits, label %values, label %no
 values:
-  %after.values = call ptr @tracer.walk_values(ptr %object, i64 %size, ptr %next, ptr %cursor)
+  %after.values = call ptr @tracer.walk_values(ptr %object, i64 %size, ptr %next, ptr %cursor, i1 %holds)
   ret ptr %after.values
+node:
+  %is.node = icmp eq ptr %type, %expected
+  br i1 %is.node, label %children, label %no
+children:
+  %after.node = call ptr @tracer.walk_node(ptr %object, i64 %size, ptr %next, ptr %cursor)
+  ret ptr %after.node
 no:
   ret ptr null
 }

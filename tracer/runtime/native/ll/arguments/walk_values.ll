@@ -1,9 +1,10 @@
 ; Match the values of a dict with the plan from `steps` on, which names `count` keys, each before its value's steps.
-; Returns the step behind the last one, or null where a key is missing or a value does not match; no exception is set.
+; Returns the step behind the last one, or null where a key is missing or a value does not match.
 ; Keys are str, int, bool or bytes, so that a look-up runs no Python code.
 
-define internal ptr @tracer.walk_values(ptr %dict, i64 %count, ptr %steps, ptr %cursor) {
+define internal ptr @tracer.walk_values(ptr %dict, i64 %count, ptr %steps, ptr %cursor, i1 %holds) {
 entry:
+  call void @Py_IncRef(ptr %dict)
   br label %loop
 loop:
   %i = phi i64 [ 0, %entry ], [ %i.next, %walk ]
@@ -19,12 +20,14 @@ look:
   br i1 %is.missing, label %missing, label %walk
 walk:
   %value.step = getelementptr i8, ptr %step, i64 Step.bytes
-  %after = call ptr @tracer.walk(ptr %object, ptr %value.step, ptr %cursor)
+  %after = call ptr @tracer.walk(ptr %object, ptr %value.step, ptr %cursor, i1 %holds)
   %i.next = add i64 %i, 1
   br label %loop
 missing:
   call void @PyErr_Clear()
-  ret ptr null
+  br label %done
 done:
-  ret ptr %step
+  %result = phi ptr [ %step, %loop ], [ null, %missing ]
+  call void @Py_DecRef(ptr %dict)
+  ret ptr %result
 }

@@ -10,12 +10,14 @@
 @PyFloat_Type = external global i8
 @PyList_Type = external global i8
 @PyLong_Type = external global i8
+@PyTuple_Type = external global i8
 declare double @PyComplex_ImagAsDouble(ptr)
 declare double @PyComplex_RealAsDouble(ptr)
 declare ptr @PyDict_GetItemWithError(ptr, ptr)
 declare i32 @PyErr_CheckSignals()
 declare void @PyErr_Clear()
 declare ptr @PyErr_NoMemory()
+declare ptr @PyErr_Occurred()
 declare void @PyErr_SetObject(ptr, ptr)
 declare void @PyEval_RestoreThread(ptr)
 declare ptr @PyEval_SaveThread()
@@ -25,6 +27,7 @@ declare ptr @PyLong_FromLongLong(i64)
 declare ptr @PyLong_FromVoidPtr(ptr)
 declare i32 @PyObject_RichCompareBool(ptr, ptr, i32)
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare ptr @PySequence_Tuple(ptr)
 declare ptr @PyTuple_New(i64)
 declare ptr @PyType_GenericAlloc(ptr, i64)
 declare void @Py_DecRef(ptr)

@@ -17,18 +17,27 @@ flatten:
   %inputs = field i64 %record Record.inputs
   %objects = alloca ptr, i64 %inputs
   %found = call i1 @tracer.objects(ptr %record, ptr %args, ptr %objects)
-  br i1 %found, label %given, label %fallback
+  br i1 %found, label %given, label %other.structure
 given:
+  %object.bytes = mul i64 %inputs, 8
+  %nodes = field i64 %record Record.nodes
+  %has.nodes = icmp ne i64 %nodes, 0
+  br i1 %has.nodes, label %keep, label %leaves
+keep: ; the leaves, of which flattening may have made some
+  %kept.objects = alloca ptr, i64 %inputs
+  call void @llvm.memcpy.p0.p0.i64(ptr %kept.objects, ptr %objects, i64 %object.bytes, i1 false)
+  br label %leaves
+leaves:
+  %kept = phi ptr [ null, %given ], [ %kept.objects, %keep ]
   %donates = field i64 %record Record.donates
   %is.donating = icmp ne i64 %donates, 0
   br i1 %is.donating, label %note, label %accept
 note:
   %given.objects = alloca ptr, i64 %inputs
-  %object.bytes = mul i64 %inputs, 8
   call void @llvm.memcpy.p0.p0.i64(ptr %given.objects, ptr %objects, i64 %object.bytes, i1 false)
   br label %accept
 accept:
-  %handles = phi ptr [ null, %given ], [ %given.objects, %note ]
+  %handles = phi ptr [ null, %leaves ], [ %given.objects, %note ]
   %outputs = field i64 %record Record.outputs
   %constants = field i64 %record Record.constants
   %arrays = add i64 %inputs, %outputs
@@ -36,13 +45,14 @@ accept:
   %buffers = alloca ptr, i64 %parameters
   %scalars = alloca [16 x i8], i64 %inputs, align 16
   %accepted = call i1 @tracer.accept_all(ptr %record, ptr %objects, ptr %buffers, ptr %scalars)
-  br i1 %accepted, label %measure, label %fallback
+  br i1 %accepted, label %measure, label %refuse
 measure:
   %common = alloca [Common.bytes x i8], align 8
   %agree = call i1 @tracer.common(ptr %record, ptr %objects, ptr %common)
   br i1 %agree, label %hold, label %differ
 hold:
   call void @tracer.hold_donated(ptr %record, ptr %handles)
+  call void @tracer.drop_leaves(ptr %record, ptr %kept)
   br label %make
 make:
   %results = alloca ptr, i64 %outputs
@@ -70,8 +80,17 @@ out.of.memory:
   call void @tracer.release(ptr %objects, i64 %inputs)
   call void @tracer.consume_donated(ptr %record, ptr %handles)
   ret ptr null
+other.structure:
+  %pending = call ptr @PyErr_Occurred()
+  %flattening.raised = icmp ne ptr %pending, null
+  br i1 %flattening.raised, label %stop, label %fallback
+stop:
+  ret ptr null
 differ:
   call void @tracer.release(ptr %objects, i64 %inputs)
+  br label %refuse
+refuse:
+  call void @tracer.drop_leaves(ptr %record, ptr %kept)
   br label %fallback
 fallback:
   %callable = field ptr %self Tuple.item1

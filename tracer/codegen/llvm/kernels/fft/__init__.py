@@ -1,0 +1,1 @@
+"""Kernels of Fourier transforms: lines of small factors in lanes, and loops of NumPy for other lengths."""

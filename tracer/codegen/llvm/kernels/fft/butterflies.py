@@ -1,0 +1,227 @@
+"""Passes of Fourier transforms on eight lines side by side, one module for each radix, compiled once.
+
+    void tracer_fft_pass8_f64(ptr x, ptr y, ptr w, i64 m, i64 l)
+    y[q + l (r p + k)] = w[p, k] Σ_j exp(-2πi jk / r) x[q + l (p + m j)]     for p < m, q < l, and k < r
+
+x and y hold complex numbers of eight lines: eight real parts, then eight imaginary ones. Radices in turn, with m = n
+over their product so far and l the product before, make the transform of length n in order (Stockham's scheme: Van Loan
+1992, Computational Frameworks for the FFT, 1.7). w holds exp(-2πi pk / (r m)) for p > 0 and k > 0: one number serves
+all lanes, and no lane is moved.
+"""
+
+from __future__ import annotations
+
+from math import cos, pi, sin, sqrt
+from struct import pack, unpack
+from typing import Final
+
+from tracer.codegen.llvm.kernels.gemm.kernel_loops import loop
+from tracer.codegen.llvm.kernels.gemm.kernel_shapes import Shape, attributes
+
+NAME: Final = "tracer_fft_pass"
+LANES: Final = 8
+"""Lines side by side: of f64, a vector of 512 bits, which narrower machines take as several."""
+RADICES: Final = (13, 11, 8, 7, 5, 4, 3, 2)
+
+Pair = tuple[str, str]  # names of the vectors of real and imaginary parts
+
+
+def lanes_of(kind: str, vector_bits: int | None = None) -> Shape:
+    """Return the shape of vectors of eight numbers, for this machine or one like it with vectors of so many bits."""
+    bits = {"f32": 32 * LANES, "f64": 64 * LANES}[kind]
+    machine, s = Shape(kind, vector_bits), Shape(kind, vector_bits, bits)
+    s.bits = machine.bits
+    return s
+
+
+class Code:
+    """Straight code on vectors of eight lanes."""
+
+    def __init__(self, s: Shape, prefix: str) -> None:
+        self.s, self.prefix = s, prefix
+        self.lines: list[str] = []
+
+    def let(self, text: str) -> str:
+        name = f"%{self.prefix}.{len(self.lines)}"
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def constant(self, value: float) -> str:
+        """Return the vector of one number, rounded to the dtype."""
+        rounded = unpack("f", pack("f", value))[0] if self.s.element == "float" else value
+        return f"splat ({self.s.element} 0x{unpack('<Q', pack('<d', rounded))[0]:016X})"
+
+    def add(self, x: str, y: str) -> str:
+        return self.let(f"fadd {self.s.vector} {x}, {y}")
+
+    def sub(self, x: str, y: str) -> str:
+        return self.let(f"fsub {self.s.vector} {x}, {y}")
+
+    def mul(self, x: str, y: str) -> str:
+        return self.let(f"fmul {self.s.vector} {x}, {y}")
+
+    def neg(self, x: str) -> str:
+        return self.let(f"fneg {self.s.vector} {x}")
+
+    def fma(self, x: str, y: str, z: str) -> str:
+        """Return x y + z, rounded once where the machine can."""
+        v = self.s.vector
+        if self.s.fused:
+            return self.let(f"call {v} @llvm.fma.{self.s.suffix}({v} {x}, {v} {y}, {v} {z})")
+        return self.add(self.mul(x, y), z)
+
+    def fms(self, x: str, y: str, z: str) -> str:
+        """Return x y - z."""
+        return self.fma(x, y, self.neg(z)) if self.s.fused else self.sub(self.mul(x, y), z)
+
+    def at(self, pointer: str, element: str | int) -> str:
+        return self.let(f"getelementptr {self.s.element}, ptr {pointer}, i64 {element}")
+
+    def load(self, pointer: str, element: str | int = 0) -> str:
+        return self.let(f"load {self.s.vector}, ptr {self.at(pointer, element)}, align {self.s.size}")
+
+    def store(self, value: str, pointer: str, element: str | int = 0) -> None:
+        self.lines.append(f"  store {self.s.vector} {value}, ptr {self.at(pointer, element)}, align {self.s.size}")
+
+    def spread(self, pointer: str, element: int) -> str:
+        """Load a number and return a vector of it."""
+        v, place = self.s.vector, self.at(pointer, element)
+        one = self.let(f"load {self.s.element}, ptr {place}, align {self.s.size}")
+        first = self.let(f"insertelement {v} poison, {self.s.element} {one}, i64 0")
+        return self.let(f"shufflevector {v} {first}, {v} poison, <{LANES} x i32> zeroinitializer")
+
+    def shuffle(self, x: str, y: str, places: list[int]) -> str:
+        chosen, v = ", ".join(f"i32 {place}" for place in places), self.s.vector
+        return self.let(f"shufflevector {v} {x}, {v} {y}, <{LANES} x i32> <{chosen}>")
+
+    # complex numbers
+
+    def load_pair(self, pointer: str, element: str | int = 0) -> Pair:
+        """Load the numbers of all lanes at a place of a buffer."""
+        place = self.at(pointer, element)
+        return self.load(place), self.load(place, LANES)
+
+    def store_pair(self, x: Pair, pointer: str, element: str | int = 0) -> None:
+        place = self.at(pointer, element)
+        self.store(x[0], place)
+        self.store(x[1], place, LANES)
+
+    def plus(self, x: Pair, y: Pair) -> Pair:
+        return self.add(x[0], y[0]), self.add(x[1], y[1])
+
+    def minus(self, x: Pair, y: Pair) -> Pair:
+        return self.sub(x[0], y[0]), self.sub(x[1], y[1])
+
+    def times(self, x: Pair, w: Pair) -> Pair:
+        return self.fms(x[0], w[0], self.mul(x[1], w[1])), self.fma(x[0], w[1], self.mul(x[1], w[0]))
+
+    def less_turned(self, x: Pair, y: Pair) -> Pair:
+        """Return x - i y."""
+        return self.add(x[0], y[1]), self.sub(x[1], y[0])
+
+    def more_turned(self, x: Pair, y: Pair) -> Pair:
+        """Return x + i y."""
+        return self.sub(x[0], y[1]), self.add(x[1], y[0])
+
+
+def transform(c: Code, x: list[Pair]) -> list[Pair]:
+    """Return the transform of as many numbers as a radix."""
+    match len(x):
+        case 2:
+            return [c.plus(*x), c.minus(*x)]
+        case 4:
+            return _four(c, x)
+        case 8:
+            return _eight(c, x)
+        case _:
+            return _odd(c, x)
+
+
+def _four(c: Code, x: list[Pair]) -> list[Pair]:
+    a, b, d, e = c.plus(x[0], x[2]), c.minus(x[0], x[2]), c.plus(x[1], x[3]), c.minus(x[1], x[3])
+    return [c.plus(a, d), c.less_turned(b, e), c.minus(a, d), c.more_turned(b, e)]
+
+
+def _eight(c: Code, x: list[Pair]) -> list[Pair]:
+    """Join the transforms of the numbers at even and at odd places, turned by eighths of a circle."""
+    even, odd = _four(c, x[::2]), _four(c, x[1::2])
+    half = c.constant(sqrt(0.5))
+    (r1, i1), (r3, i3) = odd[1], odd[3]
+    one = c.mul(c.add(r1, i1), half), c.mul(c.sub(i1, r1), half)
+    three = c.mul(c.sub(i3, r3), half), c.neg(c.mul(c.add(r3, i3), half))
+    return [
+        c.plus(even[0], odd[0]), c.plus(even[1], one), c.less_turned(even[2], odd[2]), c.plus(even[3], three),
+        c.minus(even[0], odd[0]), c.minus(even[1], one), c.more_turned(even[2], odd[2]), c.minus(even[3], three),
+    ]  # fmt: skip
+
+
+def _odd(c: Code, x: list[Pair]) -> list[Pair]:
+    """Add up cosines of sums and sines of differences of the numbers at j and r - j, for each k and r - k."""
+    r = len(x)
+    pairs = range(1, (r + 1) // 2)
+    sums, differences = ([join(x[j], x[r - j]) for j in pairs] for join in (c.plus, c.minus))
+    first = x[0]
+    for each in sums:
+        first = c.plus(first, each)
+    y: list[Pair] = [first] * r
+    for k in pairs:
+        even, odd = x[0], ("", "")
+        for j, total, difference in zip(pairs, sums, differences, strict=True):
+            cosine, sine = (c.constant(f(2 * pi * (j * k % r) / r)) for f in (cos, sin))
+            even = c.fma(total[0], cosine, even[0]), c.fma(total[1], cosine, even[1])
+            if j == 1:
+                odd = c.mul(difference[0], sine), c.mul(difference[1], sine)
+            else:
+                odd = c.fma(difference[0], sine, odd[0]), c.fma(difference[1], sine, odd[1])
+        y[k], y[r - k] = c.less_turned(even, odd), c.more_turned(even, odd)
+    return y
+
+
+def pass_text(radix: int, kind: str, vector_bits: int | None = None) -> str:
+    """Return the module of one radix and dtype."""
+    s = lanes_of(kind, vector_bits)
+    whole = 2 * LANES
+    plain = Code(s, "a")
+    x = [plain.load_pair("%x.q", f"%from.{j}") for j in range(radix)]
+    for k, y in enumerate(transform(plain, x)):
+        plain.store_pair(y, "%y.q", f"%to.{k}")
+    weights, turned = Code(s, "w"), Code(s, "b")
+    w = [(weights.spread("%w.p", 2 * k), weights.spread("%w.p", 2 * k + 1)) for k in range(radix - 1)]
+    x = [turned.load_pair("%x.p.q", f"%from.{j}") for j in range(radix)]
+    for k, y in enumerate(transform(turned, x)):
+        turned.store_pair(turned.times(y, w[k - 1]) if k else y, "%y.p.q", f"%to.{k}")
+    newline = "\n"
+    of_first = f"""\
+  %q.skip = mul i64 %q, {whole}
+  %x.q = getelementptr {s.element}, ptr %x, i64 %q.skip
+  %y.q = getelementptr {s.element}, ptr %y, i64 %q.skip
+{newline.join(plain.lines)}"""
+    of_others = f"""\
+  %z.skip = mul i64 %z, {whole}
+  %x.p.q = getelementptr {s.element}, ptr %x.p, i64 %z.skip
+  %y.p.q = getelementptr {s.element}, ptr %y.p, i64 %z.skip
+{newline.join(turned.lines)}"""
+    others = f"""\
+  %x.skip = mul i64 %p, %line
+  %x.p = getelementptr {s.element}, ptr %x, i64 %x.skip
+  %y.skip = mul i64 %x.skip, {radix}
+  %y.p = getelementptr {s.element}, ptr %y, i64 %y.skip
+  %w.before = sub i64 %p, 1
+  %w.skip = mul i64 %w.before, {2 * (radix - 1)}
+  %w.p = getelementptr {s.element}, ptr %w, i64 %w.skip
+{newline.join(weights.lines)}
+{loop("z", "0", "%l", 1, of_others)}"""
+    places = "\n".join(f"  %from.{j} = mul i64 %all, {j}\n  %to.{j} = mul i64 %line, {j}" for j in range(radix))
+    return f"""\
+declare {s.vector} @llvm.fma.{s.suffix}({s.vector}, {s.vector}, {s.vector})
+define void @{NAME}{radix}_{kind}(ptr noalias %x, ptr noalias %y, ptr noalias %w, i64 %m, i64 %l) #0 {{
+entry:
+  %line = mul i64 %l, {whole}
+  %all = mul i64 %line, %m
+{places}
+{loop("q", "0", "%l", 1, of_first)}
+{loop("p", "1", "%m", 1, others)}
+  ret void
+}}
+{attributes(s)}
+"""

@@ -1,0 +1,46 @@
+"""Texts that kernels of lines share: words of a plan and of a thread's part, and memory. See `plans`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tracer.codegen.llvm.kernels.gemm.kernel_shapes import Shape
+
+_PLAN: Final = ("h", "n1", "n2", "first", "second", "starts", "lanes", "halves", "chirped", "chirp", "spectrum")
+_NUMBERS: Final = ("h", "n1", "n2", "chirped")
+
+
+def planned(*names: str) -> str:
+    """Load words of the plan under their names."""
+    return "\n".join(
+        f"  %plan.{name} = getelementptr i64, ptr %plan, i64 {_PLAN.index(name)}\n"
+        f"  %{name} = load {'i64' if name in _NUMBERS else 'ptr'}, ptr %plan.{name}, align 8"
+        for name in names
+    )
+
+
+GIVEN: Final = (
+    "ptr %source", "ptr %target", "i64 %kind", "i64 %count", "i64 %inner", "i64 %inputs", "i64 %outputs",
+    "i64 %bits", "ptr %plan", "ptr %work", "i64 %grain",
+)  # fmt: skip
+
+C_NAMES: Final = ("malloc", "free")
+_STACKED: Final = 1 << 14
+"""Numbers that stand on the stack; threads of some systems have half a megabyte."""
+
+
+def memory(s: Shape, name: str, numbers: str) -> str:
+    """Point `name` to memory for numbers, until `freed`."""
+    return f"""\
+  %{name}.is.long = icmp sgt i64 {numbers}, {_STACKED}
+  %{name}.stacked = select i1 %{name}.is.long, i64 0, i64 {numbers}
+  %{name}.stack = alloca {s.element}, i64 %{name}.stacked, align 64
+  %{name}.size = sub i64 {numbers}, %{name}.stacked
+  %{name}.bytes = mul i64 %{name}.size, {s.size}
+  %{name}.heap = call ptr @malloc(i64 %{name}.bytes)
+  %{name} = select i1 %{name}.is.long, ptr %{name}.heap, ptr %{name}.stack"""
+
+
+def freed(name: str) -> str:
+    """Free what `memory` gave."""
+    return f"  call void @free(ptr %{name}.heap)"

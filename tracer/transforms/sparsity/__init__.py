@@ -1,0 +1,1 @@
+"""Sparsity of derivatives: patterns by index sets, colourings, compressed products."""
