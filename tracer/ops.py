@@ -13,6 +13,7 @@ from tracer.errors import ArgumentError, message
 from tracer.ir import dtypes
 from tracer.numpy.core.conversion import array_of
 from tracer.numpy.reduce.reductions import extreme_value
+from tracer.numpy.shapes.indexing import CHECKED
 from tracer.numpy.shapes.updates import ADD, MAX, MIN, MULTIPLY, Update, updated
 from tracer.primitives.base.broadcasting import full
 from tracer.trace.array import Array, concrete_value
@@ -42,18 +43,28 @@ def _segments(
             )
         num_segments = int(np.max(known, initial=-1)) + 1
     empty = full((integer(name, "num_segments", num_segments), *x.shape[1:]), x.dtype.type(start(x.dtype)))
-    return updated(empty, ids, x, how._replace(name=name), mode=mode or "drop", unique_indices=unique)
+    given = mode or "drop"
+    if given in ("raise", CHECKED):
+        raise ArgumentError(
+            message(
+                f"{name}{here()}: ids out of range are dropped, clipped or wrapped",
+                f"got mode={mode!r}",
+                help="ids.min() and ids.max() tell before; leave mode out to drop them",
+            )
+        )
+    return updated(empty, ids, x, how._replace(name=name), mode=given, unique_indices=unique, wrap=False)
 
 
 def segment_sum(
     data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
     unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None,
 ) -> Array:  # fmt: skip
-    """Sum the slices of axis 0 of each segment; 0 for an empty segment. Ids out of range are dropped.
+    """Sum the slices of axis 0 of each segment; 0 for an empty segment. Ids out of range or negative are dropped.
 
     data: [n, ...]; segment_ids: integers [n]; num_segments: by default 1 + the largest id, which must be concrete.
-    Returns [num_segments, ...], of data's dtype. mode: treatment of ids out of range, by default "drop", as in
-    `x.at[i].add`. unique_indices: a promise that ids are unique; indices_are_sorted, bucket_size: no effect.
+    Returns [num_segments, ...], of data's dtype. mode: treatment of ids out of range: "drop", the default, "clip",
+    "wrap" or "promise_in_bounds". unique_indices: a promise that ids are unique; indices_are_sorted, bucket_size: no
+    effect. Raises ArgumentError for another mode.
 
     >>> tracer.ops.segment_sum(tnp.asarray([1.0, 2.0, 3.0]), tnp.asarray([0, 1, 0]))
     Array([4., 2.], f64)

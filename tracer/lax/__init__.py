@@ -4,6 +4,7 @@ The primitives do not promote and do not broadcast; Python numbers take the dtyp
 are of a greater kind, and arrays without axes the shape.
 """
 
+from importlib import import_module as _import_module
 from types import FunctionType as _FunctionType
 
 from tracer.absent import absent
@@ -44,6 +45,7 @@ from tracer.lax.collectives import (
     pswapaxes,
 )
 from tracer.lax.face import public, strict
+from tracer.lax.fourier import FftType, fft
 from tracer.lax.high_products import mulhi
 from tracer.lax.implicit import custom_root
 from tracer.lax.in_dim import (
@@ -90,6 +92,7 @@ from tracer.primitives.elementwise.stop_gradient import stop_gradient
 from tracer.primitives.linalg import convolution_layouts as _convolution_layouts
 from tracer.primitives.linalg import dot_general as _contractions
 from tracer.runtime.eager.call_cache import cached, static
+from tracer.runtime.system.shardings import with_sharding_constraint
 from tracer.trace.docstrings import say
 from tracer.trace.tracebacks import set_boundaries
 
@@ -106,7 +109,7 @@ add = strict(_arithmetic.add)
 sub = strict(_arithmetic.sub)
 mul = strict(_arithmetic.mul)
 neg = public(_arithmetic.neg)
-div = strict(_arithmetic.div)
+div = strict(_arithmetic.div, divisor=True)
 max = strict(_arithmetic.max)
 min = strict(_arithmetic.min)
 clamp = strict(_arithmetic.clamp)
@@ -186,7 +189,7 @@ argmin = public(_reductions.argmin)
 floor = public(_rounding.floor)
 ceil = public(_rounding.ceil)
 round = public(_rounding.round)
-rem = strict(_rounding.rem)
+rem = strict(_rounding.rem, divisor=True)
 nextafter = strict(_rounding.nextafter)
 cumsum = public(_scans.cumsum)
 cumprod = public(_scans.cumprod)
@@ -224,46 +227,48 @@ atan2 = strict(_trigonometric.atan2)
 fma = strict(_fused.fma)
 
 __all__ = [
-    "ConvDimensionNumbers", "GatherDimensionNumbers", "GatherScatterMode", "Precision", "RoundingMethod",
+    "ConvDimensionNumbers", "FftType", "GatherDimensionNumbers", "GatherScatterMode", "Precision", "RoundingMethod",
     "ScatterDimensionNumbers", "abs", "acos", "acosh", "add", "all_gather", "all_to_all", "approx_max_k",
     "approx_min_k", "argmax", "argmin", "asin", "asinh", "associative_scan", "atan", "atan2", "atanh", "axis_index",
-    "axis_size", "batch_matmul", "bitcast_convert_type", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor",
-    "broadcast", "broadcast_in_dim", "broadcast_like", "broadcast_shapes", "broadcast_to_rank", "broadcasted_iota",
-    "cbrt", "ceil", "clamp", "clz", "collapse", "complex", "concatenate", "cond", "conj", "conv",
-    "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_local", "conv_general_dilated_patches",
-    "conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose", "conv_with_general_padding",
-    "convert_element_type", "cos", "cosh", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum",
-    "custom_linear_solve",
-    "custom_root",
-    "digamma", "div", "dot", "dot_general", "dtype", "dynamic_index_in_dim", "dynamic_slice",
-    "dynamic_slice_in_dim", "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim",
-    "empty", "eq", "erf", "erf_inv", "erfc", "exp", "exp2", "expand_dims", "expm1", "floor", "fma", "fori_loop", "full",
-    "full_like", "gather", "ge", "gt", "igamma", "igamma_grad_a", "igammac", "imag", "index_in_dim", "index_take",
-    "integer_pow", "iota", "is_finite", "le", "lgamma", "log", "log1p", "logistic", "lt", "map", "max", "min",
-    "mul", "mulhi", "ne", "neg", "nextafter", "optimization_barrier", "pad", "padtype_to_pads", "pbroadcast",
-    "platform_dependent", "pmax", "pmean", "pmin", "polygamma", "population_count", "pow", "ppermute", "pshuffle",
-    "psum", "psum_scatter", "pswapaxes", "random_gamma_grad", "real", "reciprocal", "reduce", "reduce_and",
-    "reduce_max", "reduce_min", "reduce_or", "reduce_precision", "reduce_prod", "reduce_sum", "reduce_window",
-    "reduce_window_shape_tuple", "reduce_xor", "rem", "reshape", "rev", "round", "rsqrt", "scan", "scatter",
-    "scatter_add", "scatter_max", "scatter_min", "scatter_mul", "scatter_sub", "select", "select_and_scatter",
-    "select_n", "shape_as_value", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sin",
-    "sinh", "slice", "slice_in_dim", "sort", "sort_key_val", "split", "sqrt", "square", "squeeze", "stack",
-    "stop_gradient", "sub", "switch", "tan", "tanh", "tile", "top_k", "transpose", "unstack", "while_loop",
+    "axis_size", "batch_matmul", "bessel_i0e", "bessel_i1e", "betainc", "bitcast_convert_type", "bitwise_and",
+    "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast", "broadcast_in_dim", "broadcast_like", "broadcast_shapes",
+    "broadcast_to_rank", "broadcasted_iota", "cbrt", "ceil", "clamp", "clz", "collapse", "complex", "concatenate",
+    "cond", "conj", "conv", "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_local",
+    "conv_general_dilated_patches", "conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose",
+    "conv_with_general_padding", "convert_element_type", "cos", "cosh", "cumlogsumexp", "cummax", "cummin", "cumprod",
+    "cumsum", "custom_linear_solve", "custom_root", "digamma", "div", "dot", "dot_general", "dtype",
+    "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim",
+    "dynamic_update_slice", "dynamic_update_slice_in_dim", "empty", "eq", "erf", "erf_inv", "erfc", "exp", "exp2",
+    "expand_dims", "expm1", "fft", "floor", "fma", "fori_loop", "full", "full_like", "gather", "ge", "gt", "igamma",
+    "igamma_grad_a", "igammac", "imag", "index_in_dim", "index_take", "integer_pow", "iota", "is_finite", "le",
+    "lgamma", "log", "log1p", "logistic", "lt", "map", "max", "min", "mul", "mulhi", "ne", "neg", "nextafter",
+    "optimization_barrier", "pad", "padtype_to_pads", "pbroadcast", "platform_dependent", "pmax", "pmean", "pmin",
+    "polygamma", "population_count", "pow", "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes",
+    "random_gamma_grad", "real", "reciprocal", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or",
+    "reduce_precision", "reduce_prod", "reduce_sum", "reduce_window", "reduce_window_shape_tuple", "reduce_xor", "rem",
+    "reshape", "rev", "round", "rsqrt", "scan", "scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_mul",
+    "scatter_sub", "select", "select_and_scatter", "select_n", "shape_as_value", "shift_left", "shift_right_arithmetic",
+    "shift_right_logical", "sign", "sin", "sinh", "slice", "slice_in_dim", "sort", "sort_key_val", "split", "sqrt",
+    "square", "squeeze", "stack", "stop_gradient", "sub", "switch", "tan", "tanh", "tile", "top_k", "transpose",
+    "unstack", "while_loop", "with_sharding_constraint", "zeta",
 ]  # fmt: skip
 
 # Functions composed of others that read no values; the functions above are cached already.
 _CACHED = frozenset((
     "approx_max_k", "approx_min_k", "broadcast", "broadcast_like", "broadcast_to_rank", "collapse",
     "conv_general_dilated_local", "conv_general_dilated_patches", "dynamic_index_in_dim", "dynamic_slice_in_dim",
-    "dynamic_update_index_in_dim", "dynamic_update_slice_in_dim", "empty", "igamma", "igamma_grad_a", "igammac",
+    "dynamic_update_index_in_dim", "dynamic_update_slice_in_dim", "empty", "fft", "igamma", "igamma_grad_a", "igammac",
     "index_in_dim", "index_take", "mulhi", "random_gamma_grad", "scatter_sub", "sort_key_val", "stack", "tile",
     "unstack",
 ))  # fmt: skip
 set_boundaries(globals(), _CACHED, cached)
-set_boundaries(globals(), [name for name in __all__ if name not in _CACHED])
+# Functions composed of those of tracer.numpy and tracer.scipy, which import this room: made at their first use.
+_COMPOSED = ("bessel_i0e", "bessel_i1e", "betainc", "zeta")
+_HERE = [name for name in __all__ if name not in _COMPOSED]
+set_boundaries(globals(), [name for name in _HERE if name not in _CACHED])
 
 say(
-    [face for name in __all__ if type(face := globals()[name]) is _FunctionType],
+    [face for name in _HERE if type(face := globals()[name]) is _FunctionType],
     {
         "axis_index_groups": "lists of lanes, which are equally many; every group is a batch of its own.",
         "indices_are_sorted": "a hint without effect.",
@@ -277,4 +282,6 @@ say(
 
 
 def __getattr__(name: str) -> object:
+    if name in _COMPOSED:
+        return getattr(_import_module("tracer.scipy.special_functions.strict"), name)
     raise absent(__name__, name)

@@ -121,7 +121,7 @@ def broadcast_to_rank(x: Any, rank: int) -> Array:
     rank = integer("broadcast_to_rank", "rank", rank)
     if rank < given.ndim:
         raise ShapeError(
-            message(f"broadcast_to_rank{here()}: the rank may grow only", f"got rank {rank} for {given.type}",
+            message(f"broadcast_to_rank{here()}: the rank must not fall", f"got rank {rank} for {given.type}",
                     help="squeeze drops axes")
         )  # fmt: skip
     return expand_dims(given, range(rank - given.ndim))

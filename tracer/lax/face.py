@@ -12,7 +12,9 @@ from tracer.ir.program import Literal
 from tracer.ir.types import Shape
 from tracer.primitives.base.broadcasting import broadcast_in_dim
 from tracer.primitives.base.rules import kind_of
+from tracer.primitives.elementwise.divisors import checked_divisor
 from tracer.runtime.eager.call_cache import cached
+from tracer.settings import config
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.trace import as_literal
@@ -34,12 +36,13 @@ def public(function: F) -> F:
     return cached(face)  # type: ignore[return-value]  # the same signature
 
 
-def strict(function: F, *, selector: str | None = None) -> F:
+def strict(function: F, *, selector: str | None = None, divisor: bool = False) -> F:
     """Return `public` for operands of one dtype: no operand is converted where that could lose information.
 
     NumPy scalars keep their dtype. Python numbers take the dtype of the arrays beside them, unless its kind is lower;
     the primitive refuses operands that then differ. Arrays without axes are broadcast to the shape of the others.
-    selector: the name of a first operand that chooses among the others and may differ from them.
+    selector: the name of a first operand that chooses among the others and may differ from them. divisor: whether the
+    last operand is one.
     """
 
     @wraps(function)
@@ -52,6 +55,10 @@ def strict(function: F, *, selector: str | None = None) -> F:
         sizes: Shape = next((x.shape for x in arrays if x.shape), ())
         kind = _KINDS.index(kind_of(arrays[0].dtype)) if arrays else len(_KINDS)
         found = [_operand(value, kind, sizes) for value in values]
+        if divisor and config.debug_division and len(found) == 2:
+            number = not isinstance(found[1], Array | Literal)
+            given = as_literal(found[1], arrays[0].dtype if arrays else None) if number else found[1]
+            found[1] = checked_divisor(function.__name__, given)
         named = dict(zip(kwargs, found[len(args) :], strict=True))
         return function(*map(_given, first), *found[: len(args)], **named)
 

@@ -37,6 +37,7 @@ from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.source import here
 from tracer.transforms.custom.derivatives import custom_jvp
+from tracer.transforms.vectorize import vmap
 
 _EPS = 2.0**-53
 _SETTLED = 16 * _EPS  # a step of the continued fraction rounds by half as much
@@ -57,7 +58,7 @@ def igamma(a: Any, x: Any) -> Array:
     >>> tracer.lax.igamma(tnp.asarray([1.0, 5.0]), tnp.asarray([1.0, 5.0]))
     Array([0.63212056, 0.55950671], f64)
     """
-    return _in_double("igamma", _lower, a, x)
+    return in_double("igamma", _lower, a, x)
 
 
 def igammac(a: Any, x: Any) -> Array:
@@ -69,7 +70,7 @@ def igammac(a: Any, x: Any) -> Array:
     >>> tracer.lax.igammac(tnp.asarray([1.0, 5.0]), tnp.asarray([1.0, 50.0]))
     Array([3.67879441e-01, 5.44970198e-17], f64)
     """
-    return _in_double("igammac", _upper, a, x)
+    return in_double("igammac", _upper, a, x)
 
 
 def igamma_grad_a(a: Any, x: Any) -> Array:
@@ -81,7 +82,7 @@ def igamma_grad_a(a: Any, x: Any) -> Array:
     >>> tracer.lax.igamma_grad_a(tnp.asarray([1.0]), tnp.asarray([1.0]))
     Array([-0.43172971], f64)
     """
-    return _in_double("igamma_grad_a", _grad_a, a, x)
+    return in_double("igamma_grad_a", _grad_a, a, x)
 
 
 def random_gamma_grad(a: Any, sample: Any) -> Array:
@@ -93,38 +94,34 @@ def random_gamma_grad(a: Any, sample: Any) -> Array:
     >>> tracer.lax.random_gamma_grad(tnp.asarray([1.0]), tnp.asarray([1.0]))
     Array([1.17356303], f64)
     """
-    return _in_double("random_gamma_grad", _quantile_derivative, a, sample)
+    return in_double("random_gamma_grad", _quantile_derivative, a, sample)
 
 
 def log_gamma_grad(a: Array, log_sample: Array) -> Array:
     """Return the derivative of a gamma sample's logarithm by `a` at constant quantile; finite even if the sample
     underflows.
     """
-    return _in_double("log_gamma_grad", _log_derivative, a, log_sample)
+    return in_double("log_gamma_grad", _log_derivative, a, log_sample)
 
 
-def _in_double(name: str, function: Any, a: Any, x: Any) -> Array:
-    first, second = as_array(a, name), as_array(x, name)
-    dtype = second.dtype if first.weak_type else first.dtype
-    if not dtypes.is_float(dtype) or not (first.weak_type or second.weak_type or first.dtype == second.dtype):
+def in_double(name: str, function: Any, *values: Any) -> Array:
+    """Return a function of floats of one dtype and one shape, computed in float64, in their dtype."""
+    arrays = [as_array(value, name) for value in values]
+    strong = [x for x in arrays if not x.weak_type] or arrays
+    types = " and ".join(str(x.type) for x in arrays)
+    if not dtypes.is_float(strong[0].dtype) or any(x.dtype != strong[0].dtype for x in strong):
         raise DTypeError(
-            message(
-                f"{name}{here()} takes floats of one dtype",
-                f"got {first.type} and {second.type}",
-                help='cast them, as in x.astype("float64")',
-            )
-        )
-    if first.shape != second.shape and first.shape and second.shape:
+            message(f"{name}{here()} takes floats of one dtype", f"got {types}",
+                    help='cast them, as in x.astype("float64")')
+        )  # fmt: skip
+    shapes = [x.shape for x in arrays if x.shape] or [()]
+    if any(shape != shapes[0] for shape in shapes):
         raise ShapeError(
-            message(
-                f"{name}{here()} takes arrays of one shape",
-                f"got {first.type} and {second.type}",
-                help="broadcast them with tracer.numpy.broadcast_arrays",
-            )
-        )
-    shape = first.shape or second.shape
-    wide = (_spread(convert_element_type(v, dtypes.F64), shape) for v in (first, second))
-    return convert_element_type(function(*wide), dtype, weak=first.weak_type and second.weak_type)
+            message(f"{name}{here()} takes arrays of one shape", f"got {types}",
+                    help="broadcast them with tracer.numpy.broadcast_arrays")
+        )  # fmt: skip
+    wide = (_spread(convert_element_type(x, dtypes.F64), shapes[0]) for x in arrays)
+    return convert_element_type(function(*wide), strong[0].dtype, weak=strong is arrays and arrays[0].weak_type)
 
 
 def _spread(x: Array, shape: Shape) -> Array:
@@ -158,8 +155,9 @@ def _probabilities(a: Array, x: Array) -> tuple[Array, Array]:
     a_in, x_in = select(inside, a, 1), select(inside, x, 1)
     weight, left, wide = _weight(a_in, x_in), lt(x_in, a_in + 1), gt(a_in, _UNIFORM)
     by_series, by_fraction = and_(left, not_(wide)), not_(or_(left, wide))
-    lower = min(weight * _series(a_in, select(by_series, x_in, 0))[0], 1)
-    upper = min(weight * a_in * _fraction(select(by_fraction, a_in, 1), select(by_fraction, x_in, 2))[0], 1)
+    lower = min(weight * _by_element(_series, a_in, select(by_series, x_in, 0))[0], 1)
+    ends = select(by_fraction, a_in, 1), select(by_fraction, x_in, 2)
+    upper = min(weight * a_in * _by_element(_fraction, *ends)[0], 1)
     distance, skew = _uniform(a_in, x_in)
     normal, correction = distance * sqrt(a_in / 2), weight * (1 + 1 / (12 * a_in)) * skew
     lower = select(wide, erfc(-normal) / 2 - correction, lower)
@@ -208,9 +206,10 @@ def _log_derivative(a: Array, log_x: Array) -> Array:
     x = exp(log_x)
     left, wide = lt(x, a + 1), gt(a, _UNIFORM)
     by_series, by_fraction = and_(left, not_(wide)), not_(or_(left, wide))
-    total, weighted = _series(a, select(by_series, x, 0))
+    total, weighted = _by_element(_series_and_slope, a, select(by_series, x, 0))
     series = ((digamma(a + 1) - log_x) * total + weighted) / a
-    fraction, slope = _fraction(select(by_fraction, a, 1), select(by_fraction, x, 2))
+    ends = select(by_fraction, a, 1), select(by_fraction, x, 2)
+    fraction, slope = _by_element(_fraction_and_slope, *ends)
     continued = (log_x - digamma(select(by_fraction, a, 1))) * fraction + slope
     distance, skew = _uniform(a, x)
     excess = (x - a) / a
@@ -231,12 +230,32 @@ def _uniform(a: Array, x: Array) -> tuple[Array, Array]:
     return eta, -1 / 3 + part * (1 / 12 - part * (2 / 135 - part / 864)) - 1 / (540 * a)
 
 
-def _series(a: Array, x: Array) -> tuple[Array, Array]:
+def _by_element(function: Any, a: Array, x: Array) -> tuple[Array, ...]:
+    """Return a function of two numbers at every element, so that each of them ends its loop by itself."""
+    if not x.ndim:
+        return function(a, x)
+    return tuple(found.reshape(x.shape) for found in vmap(function)(a.ravel(), x.ravel()))
+
+
+def _series(a: Array, x: Array) -> tuple[Array]:
+    """Return S."""
+
+    def step(state: Any) -> Any:
+        n, term, total = state
+        term = term * (x / (a + n))
+        return n + 1, term, total + term
+
+    one = full_like(x, 1)
+    *_, total = while_loop(lambda state: gt(state[1], state[2] * _EPS), step, (1.0, one, one))
+    return (total,)
+
+
+def _series_and_slope(a: Array, x: Array) -> tuple[Array, Array]:
     """Return S and T."""
 
     def unfinished(state: Any) -> Array:
         _, term, harmonic, total, weighted = state
-        return or_(gt(term, total * _EPS), gt(term * harmonic, weighted * _EPS)).any()
+        return or_(gt(term, total * _EPS), gt(term * harmonic, weighted * _EPS))
 
     def step(state: Any) -> Any:
         n, term, harmonic, total, weighted = state
@@ -249,11 +268,26 @@ def _series(a: Array, x: Array) -> tuple[Array, Array]:
     return total, weighted
 
 
-def _fraction(a: Array, x: Array) -> tuple[Array, Array]:
+def _fraction(a: Array, x: Array) -> tuple[Array]:
+    """Return F, by Lentz's method as modified by Thompson & Barnett 1986."""
+
+    def step(state: Any) -> Any:
+        n, c, d, value, _ = state
+        numerator, divisor = -n * (n - a), x + 1 - a + 2 * n
+        d, c = 1 / (numerator * d + divisor), divisor + numerator / c
+        return n + 1, c, d, value * (c * d), abs(c * d - 1)
+
+    first = 1 / (x + 1 - a)
+    start = (1.0, full_like(x, 1e300), first, first, full_like(x, 1))
+    *_, value, _ = while_loop(lambda state: gt(state[-1], _SETTLED), step, start)
+    return (value,)
+
+
+def _fraction_and_slope(a: Array, x: Array) -> tuple[Array, Array]:
     """Return F and its derivative by `a`, by Lentz's method as modified by Thompson & Barnett 1986."""
 
     def unfinished(state: Any) -> Array:
-        return gt(state[-1], _SETTLED).any()
+        return gt(state[-1], _SETTLED)
 
     def step(state: Any) -> Any:
         n, c, dc, d, dd, value, slope, _ = state

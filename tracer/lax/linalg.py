@@ -11,6 +11,21 @@ from typing import Any
 from tracer.absent import absent
 from tracer.errors import ArgumentError, message
 from tracer.ir import dtypes
+from tracer.lax.decompositions import (
+    cholesky_update,
+    eig,
+    eigh,
+    hessenberg,
+    householder_product,
+    ormqr,
+    qdwh,
+    qr,
+    schur,
+    svd,
+    symmetric_product,
+    tridiagonal,
+    tridiagonal_solve,
+)
 from tracer.lax.loops import fori_loop
 from tracer.primitives.arrays.dynamic_slice import dynamic_slice, take_along
 from tracer.primitives.base.shapes import broadcast_in_dim, broadcasted_iota, expand_dims, squeeze
@@ -27,7 +42,10 @@ from tracer.trace.integers import integer
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
 
-__all__ = ["cholesky", "lu", "lu_pivots_to_permutation", "triangular_solve"]
+__all__ = [
+    "cholesky", "cholesky_update", "eig", "eigh", "hessenberg", "householder_product", "lu", "lu_pivots_to_permutation",
+    "ormqr", "qdwh", "qr", "schur", "svd", "symmetric_product", "triangular_solve", "tridiagonal", "tridiagonal_solve",
+]  # fmt: skip
 
 
 def cholesky(x: Any, *, symmetrize_input: bool = True) -> Array:
@@ -125,7 +143,9 @@ def triangular_solve(
     return squeeze(result, (axis,)) if vector else result  # type: ignore[no-any-return]  # arrays give arrays
 
 
-set_boundaries(globals(), __all__, cached)  # they look at no elements
+set_boundaries(
+    globals(), ("cholesky", "lu", "lu_pivots_to_permutation", "triangular_solve"), cached
+)  # they look at no elements
 
 
 def __getattr__(name: str) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -97,9 +98,10 @@ def fori_loop(
     With concrete bounds it is a `scan`; otherwise, or with a limit of memory, a `while_loop`. unroll: as in `scan`, and
     only there. memory: as in `while_loop`.
 
-    lower, upper: integers or integer arrays []; init_val: a tree of arrays of any shapes, which body_fun returns again;
-    i: an integer [], weak int64 for concrete bounds, else of their dtype. Raises CarryTypeError where it does not,
-    ArgumentError for bounds that are not integers.
+    lower, upper: both integers, or both floats, or arrays [] of them; init_val: a tree of arrays of any shapes, which
+    body_fun returns again; i: weak int64 for concrete bounds, from which floats lose their fractions; else of their
+    dtype: i = 0.0, 1.0, ... below upper. All as in JAX. Raises CarryTypeError where body_fun returns other types,
+    ArgumentError for other bounds.
 
     >>> tracer.lax.fori_loop(0, 5, lambda i, total: total + i, 0)
     Array(10, i64*)
@@ -151,30 +153,35 @@ _BOUNDS = [trees.flatten(0)[1]] * 2  # two leaves
 
 
 def _bounds(low: Array, high: Array) -> tuple[Array, Array]:
-    """Return both bounds as integers of one dtype; the lower one, where the index starts, keeps its weak flag."""
-    if not (dtypes.is_integer(low.dtype) and dtypes.is_integer(high.dtype)) or low.ndim or high.ndim:
+    """Return both bounds in one dtype; the lower one, where the index starts, keeps its weak flag."""
+    is_kind = next(
+        (kind for kind in (dtypes.is_integer, dtypes.is_float) if kind(low.dtype) and kind(high.dtype)), None
+    )
+    if is_kind is None or low.ndim or high.ndim:
         raise ArgumentError(
             message(
-                f"fori_loop{here()}: the bounds are integers without axes",
+                f"fori_loop{here()}: the bounds are two integers, or two floats, without axes",
                 f"got {low.type} and {high.type}",
                 help="cast them, int(n) or n.astype(int); while_loop takes other conditions",
             )
         )
     found = dtypes.promote((low.dtype, low.weak_type), (high.dtype, high.weak_type))
-    assert found is not None  # integers always join
-    dtype, weak = found if dtypes.is_integer(found[0]) else (dtypes.I64, False)
+    assert found is not None  # numbers of one kind always join
+    dtype, weak = found if is_kind(found[0]) else (dtypes.I64, False)
     stays = weak or (low.weak_type and low.dtype == dtype)
     return convert_element_type(low, dtype, weak=stays), convert_element_type(high, dtype, weak=weak)
 
 
 def _known_bound(bound: Any) -> int | None:
-    """Return a concrete bound as a Python integer, or None."""
+    """Return a concrete bound as a Python integer, a float without its fraction; None for others."""
     if isinstance(bound, Array):
         bound = concrete_value(bound) if state.staging is None else None
     if isinstance(bound, np.ndarray) and bound.ndim == 0:
         bound = looked_at(bound).item()
     if isinstance(bound, np.generic):
         bound = bound.item()
+    if isinstance(bound, float):
+        return int(bound) if math.isfinite(bound) else None  # a loop to infinity is a while_loop
     return bound if isinstance(bound, int) else None
 
 
@@ -185,7 +192,8 @@ def scan(
     """Carry a value along axis 0 of `xs`, `carry, y = f(carry, x)`, and return (last carry, stacked ys).
 
     init: a tree of arrays [*s]; xs, ys: trees of arrays [n, ...]; `xs=None` repeats `length` times. reverse: from the
-    last slice to the first. unroll: steps per iteration of the compiled loop; True for all of them, without a loop.
+    last slice to the first. unroll: steps per iteration of the compiled loop; 0 or True for all of them, without a
+    loop.
     Raises CarryTypeError where f does not return the carry's types, ShapeError where the xs differ in length.
 
     >>> tracer.lax.scan(lambda c, x: (c + x, c * x), 0.0, tnp.arange(4.0))
@@ -224,10 +232,10 @@ def _steps_per_iteration(name: str, unroll: Any, length: int) -> int:
     """Return the argument `unroll` as a number of steps."""
     if isinstance(unroll, bool | np.bool_):
         return max(1, length) if unroll else 1
-    if not isinstance(unroll, int | np.integer) or unroll < 1:
-        text = f"{name}{here()}: unroll is a number of steps, 1 or more, or True for all"
+    if not isinstance(unroll, int | np.integer) or unroll < 0:
+        text = f"{name}{here()}: unroll is a number of steps, or 0 or True for all"
         raise ArgumentError(message(text, f"got {unroll!r}", help="leave it out for one step an iteration"))
-    return int(unroll)
+    return int(unroll) or max(1, length)
 
 
 def _check_pair(body: Body, carry: Carry) -> None:
@@ -248,7 +256,7 @@ def scan_length(slices: list[Array], xs: Any, given: int | None, what: str = "sc
     names = trees.leaf_names(xs, "xs")
     if any(x.ndim == 0 for x in slices):
         name = next(name for name, x in zip(names, slices, strict=True) if x.ndim == 0)
-        alike = "what every step reads alike is captured"
+        alike = "a function may read further values by name"
         remedy = f"length=n repeats without xs; {alike}" if what == "scan" else f"give it an axis, x[None]; {alike}"
         raise ShapeError(message(f"{what}{here()}: the xs are scanned along axis 0", f"{name} has none", help=remedy))
     sizes = {name: x.shape[0] for name, x in zip(names, slices, strict=True)}

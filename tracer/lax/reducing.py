@@ -159,9 +159,10 @@ def reduce_window(
 
     operand: an array [*s], or a tree of arrays of one shape; init_value: a scalar for each, also the value of padding.
     computation: as of `reduce`. window_dimensions, window_strides, window_dilation, base_dilation: an integer for every
-    axis, the last of the operand; padding: pairs (before, after), or "SAME", "SAME_LOWER", "VALID". Returns arrays
-    [*windows]. add, max and min, from their neutral element, are primitives with fast gradients: of equal extrema the
-    first one has the derivative. Raises as `reduce` does, ArgumentError for settings of the wrong length.
+    axis, the last of the operand; padding: pairs (before, after), or "SAME", "SAME_LOWER", "VALID", for the operand's
+    shape before its dilation. Returns arrays [*windows]. add, max and min, from their neutral element, are
+    primitives with fast gradients: of equal extrema the first one has the derivative. Raises as `reduce` does,
+    ArgumentError for settings of the wrong length.
 
     >>> x = tnp.asarray([[1.0, 2.0, 5.0], [4.0, 3.0, 0.0]])
     >>> tracer.lax.reduce_window(x, -tnp.inf, tracer.lax.max, (2, 2), (1, 1), "VALID")
@@ -215,7 +216,7 @@ def pads_of(
         )
     if isinstance(padding, str):
         wide = [dilated(w, d) for w, d in zip(window, spread, strict=True)]
-        return padtype_to_pads([dilated(n, d) for n, d in zip(sizes, base, strict=True)], wide, strides, padding)
+        return padtype_to_pads(sizes, wide, strides, padding)  # of the shape before dilation, as in JAX
     return pairs(what, "padding", padding)
 
 

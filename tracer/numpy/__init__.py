@@ -233,7 +233,8 @@ def __getattr__(name: str) -> object:
     if name in _MODULES:
         return _import_module(_MODULES[name])
     if name not in _CHAPTER_OF:
-        reason = _import_module("tracer.numpy.arrays.absent").ABSENT.get(name)
+        table = _import_module("tracer.numpy.arrays.absent").ABSENT
+        reason = table.get(name) or _import_module("tracer.torch_names").NAMES["tracer.numpy"].get(name)
         raise AttributeError(f"module 'tracer.numpy' has no attribute {name!r}{f' ({reason})' if reason else ''}")
     chapter = _CHAPTER_OF[name]
     module = _import_module(f"tracer.numpy.{chapter}")

@@ -7,7 +7,7 @@ draw again:
 >>> tracer.random.normal(k1, (2,), dtype="float32")
 Array([ 1.0040144 , -0.90633726], f32)
 
-Raw uint32[2] keys from `PRNGKey` are accepted as keys. The default dtypes are `config.default_float` and int64.
+Raw uint32[2] keys from `PRNGKey` are accepted as keys. The default dtypes are `config.default_float` and `default_int`.
 """
 
 from tracer.absent import absent
@@ -33,7 +33,7 @@ from tracer.random.counts import binomial, multinomial, poisson
 from tracer.random.discrete import bernoulli, geometric, rademacher
 from tracer.random.gammas import ball, beta, chisquare, dirichlet, f, gamma, generalized_normal, loggamma, t
 from tracer.random.keys import PRNGKey, clone, fold_in, key, key_data, key_impl, split, wrap_key_data
-from tracer.random.multivariate import multivariate_normal
+from tracer.random.multivariate import multivariate_normal, orthogonal
 from tracer.random.uniform import bits, randint, uniform
 from tracer.runtime.eager.call_cache import cached
 from tracer.trace.docstrings import say
@@ -43,8 +43,8 @@ __all__ = [
     "PRNGKey", "ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy", "chisquare", "choice", "clone",
     "dirichlet", "double_sided_maxwell", "exponential", "f", "fold_in", "gamma", "generalized_normal", "geometric",
     "gumbel", "key", "key_data", "key_impl", "laplace", "loggamma", "logistic", "lognormal", "maxwell", "multinomial",
-    "multivariate_normal", "normal", "pareto", "permutation", "poisson", "rademacher", "randint", "rayleigh", "split",
-    "t", "triangular", "truncated_normal", "uniform", "wald", "weibull_min", "wrap_key_data",
+    "multivariate_normal", "normal", "orthogonal", "pareto", "permutation", "poisson", "rademacher", "randint",
+    "rayleigh", "split", "t", "triangular", "truncated_normal", "uniform", "wald", "weibull_min", "wrap_key_data",
 ]  # fmt: skip
 
 # Functions that make keys are called with ever new numbers, and a factorisation reads its matrix. All others read no

@@ -18,7 +18,7 @@ from tracer.primitives.arrays.random import random_wrap
 from tracer.primitives.arrays.slice_pad_concatenate import split
 from tracer.primitives.base.broadcasting import broadcast_in_dim
 from tracer.primitives.base.shapes import squeeze
-from tracer.primitives.elementwise.conversion import convert_element_type
+from tracer.primitives.elementwise.conversion import convert_element_type, dtype_named
 from tracer.settings import config
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
@@ -127,7 +127,7 @@ def float_dtype(name: str, dtype: Any, *, of_complex: bool = False) -> DType:
     """Return the dtype of real samples, by default `config.default_float`."""
     if dtype is None:
         return config.default_float
-    result: DType = np.dtype(dtype)
+    result = dtype_named(f"random.{name}", dtype)
     if result in _SAMPLED or (of_complex and dtypes.is_complex(result)):
         return result
     raise DTypeError(
@@ -140,8 +140,8 @@ def float_dtype(name: str, dtype: Any, *, of_complex: bool = False) -> DType:
 
 
 def integer_dtype(name: str, dtype: Any) -> DType:
-    """Return the dtype of integer samples, by default int64."""
-    result: DType = dtypes.I64 if dtype is None else np.dtype(dtype)
+    """Return the dtype of integer samples, by default `config.default_int`."""
+    result = config.default_int if dtype is None else dtype_named(f"random.{name}", dtype)
     if dtypes.is_integer(result):
         return result
     raise DTypeError(

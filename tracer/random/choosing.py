@@ -30,6 +30,7 @@ from tracer.random.arguments import Parameter, broadcasts_to, cast, fitted, inex
 from tracer.random.continuous import gumbel_of
 from tracer.random.keys import split_keys
 from tracer.random.uniform import randint, uniform_of
+from tracer.settings import config
 from tracer.trace.array import Array
 from tracer.trace.source import here
 
@@ -38,14 +39,14 @@ def permutation(key: Parameter, x: Parameter, axis: int = 0, independent: bool =
     """Permute the elements of `x` along an axis, or of range(x) for an integer x.
 
     x: an integer, or [*s]; axis: the shuffled axis; independent: whether to shuffle every vector along the axis
-    separately. Returns [*s], of x's dtype, or int64 [x].
+    separately. Returns [*s], of x's dtype, or `config.default_int` [x].
 
     >>> tracer.random.permutation(tracer.random.key(0), 5)
     Array([0, 1, 4, 3, 2], i64)
     """
     keys, whole = one_key("permutation", key), operand("permutation", x)
     if not whole.type.shape:
-        return _shuffled(keys, iota(dtypes.I64, _count("permutation", x)), 0)
+        return _shuffled(keys, iota(config.default_int, _count("permutation", x)), 0)
     assert isinstance(whole, Array)
     along = axis_of("random.permutation", axis, whole.ndim)
     if independent or whole.ndim == 1:
@@ -70,8 +71,8 @@ def choice(
 
     a: [*s], or an integer; axis: of the elements; replace: whether an element may come twice. p: [n], need not sum to
     1. mode: of `gumbel`, which draws by `p` without replacement. Returns `shape`, () for one draw, in place of the
-    axis, in a's dtype, or int64. Raises ShapeError for more draws than elements without replacement, and for a `p` of
-    another size.
+    axis, in a's dtype, or `config.default_int`. Raises ShapeError for more draws than elements without replacement, and
+    for a `p` of another size.
 
     >>> tracer.random.choice(tracer.random.key(0), 5, (3,), replace=False)
     Array([0, 1, 4], i64)
@@ -88,7 +89,7 @@ def choice(
     else:
         found = slice(permutation(keys, count), (0,), (draws,))
     if not whole.type.shape:
-        return _reshaped(found, sizes)
+        return _reshaped(convert_element_type(found, config.default_int), sizes)
     assert isinstance(whole, Array)
     if p is None and not replace:  # JAX shuffles the array itself, which gives other elements than shuffled indices
         shuffled = permutation(keys, whole, along)

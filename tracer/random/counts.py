@@ -56,8 +56,9 @@ _TAILS = (
 
 
 def poisson(key: Parameter, lam: Parameter, shape: Any = None, dtype: Any = None) -> Array:
-    """Draw counts of events of rate `lam`: k with probability lam^k exp(-lam) / k!; int64 unless `dtype` says
-    otherwise.
+    """Draw counts of events of rate `lam`: k with probability lam^k exp(-lam) / k!.
+
+    dtype: of integers, by default `config.default_int`.
 
     lam: at least 0, rounded to float32, as in JAX. Raises DTypeError for a dtype that is not an integer's. Below 10 by
     Knuth's products of uniform samples, else by Hörmann 1993, Insurance: Mathematics and Economics 12(1). Not

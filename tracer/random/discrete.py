@@ -26,6 +26,7 @@ from tracer.random.arguments import (
     shape_of,
 )
 from tracer.random.uniform import uniform_of
+from tracer.settings import config
 from tracer.trace.array import Array
 from tracer.trace.source import here
 
@@ -56,19 +57,22 @@ def bernoulli(key: Parameter, p: Parameter = 0.5, shape: Any = None, mode: str =
 
 
 def rademacher(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
-    """Draw -1 or 1 with equal probability; int64 unless `dtype` says otherwise.
+    """Draw -1 or 1 with equal probability; of `config.default_int` unless `dtype` says otherwise.
 
     >>> tracer.random.rademacher(tracer.random.key(0), (2,), "int8")
     Array([1, 1], i8)
     """
     heads = bernoulli(key, 0.5, shape_of("rademacher", shape))
-    result: Array = sub(mul(convert_element_type(heads, dtypes.I64 if dtype is None else np.dtype(dtype)), 2), 1)
+    result: Array = sub(
+        mul(convert_element_type(heads, config.default_int if dtype is None else np.dtype(dtype)), 2), 1
+    )
     return result
 
 
 def geometric(key: Parameter, p: Parameter, shape: Any = None, dtype: Any = None) -> Array:
-    """Draw the number of trials of probability `p` until the first success: 1, 2, ...; int64 unless `dtype` says
-    otherwise.
+    """Draw the number of trials of probability `p` until the first success: 1, 2, ....
+
+    dtype: of integers, by default `config.default_int`.
 
     p: above 0, at most 1.
 

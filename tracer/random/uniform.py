@@ -86,8 +86,9 @@ def uniform_of(key: Array, shape: Shape, dtype: DType, minval: Parameter = 0.0, 
 
 
 def randint(key: Parameter, shape: Any, minval: Parameter, maxval: Parameter, dtype: Any = None) -> Array:
-    """Draw integers from [minval, maxval), of `shape`, to which the bounds broadcast; int64 unless `dtype` says
-    otherwise.
+    """Draw integers from [minval, maxval), of `shape`, to which the bounds broadcast.
+
+    dtype: of integers, by default `config.default_int`.
 
     minval, maxval: integers, numbers or arrays [*s]. Raises DTypeError for bounds or a dtype that are not integers.
 

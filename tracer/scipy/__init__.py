@@ -4,9 +4,21 @@ Linear algebra, iterative solvers, special functions, distributions, signals, in
 """
 
 from tracer.absent import absent
-from tracer.scipy import integrate, linalg, ndimage, signal, sparse, special, stats
+from tracer.scipy import cluster, fft, integrate, interpolate, linalg, ndimage, optimize, signal, sparse, special, stats
 
-__all__ = ["integrate", "linalg", "ndimage", "signal", "sparse", "special", "stats"]
+__all__ = [
+    "cluster",
+    "fft",
+    "integrate",
+    "interpolate",
+    "linalg",
+    "ndimage",
+    "optimize",
+    "signal",
+    "sparse",
+    "special",
+    "stats",
+]
 
 
 def __getattr__(name: str) -> object:

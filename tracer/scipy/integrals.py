@@ -131,20 +131,21 @@ def bernoulli(n: int) -> Array:
     n = integer("bernoulli", "n", n)
     if n < 0:
         raise ArgumentError(message(f"bernoulli{here()}: n is at least 0", f"got {n}"))
-    found = [1.0, -0.5, *(0.0 for _ in range(2, n + 1))]
-    found[2::2] = [(-1) ** k * -size for k, size in enumerate(_even_bernoulli(n // 2), 1)]
-    return asarray(np.asarray(found[: n + 1]), config.default_float)
+    found = np.zeros(n + 1)
+    found[:2] = (1.0, -0.5)[: n + 1]
+    found[2::4], found[4::4] = np.inf, -np.inf
+    sizes = _even_bernoulli(min(n // 2, _FINITE))
+    found[2 : 2 * len(sizes) + 1 : 2] = [(-1) ** k * -size for k, size in enumerate(sizes, 1)]
+    return asarray(found, config.default_float)
 
 
 def _even_bernoulli(count: int) -> list[float]:
     """Return |B₂|, |B₄|, ... by integers, the tangent numbers: Brent & Harvey 2011, arXiv:1108.0286."""
-    known = min(count, _FINITE)
-    tangents = [math.factorial(k) for k in range(known)]
-    for k in range(1, known):
-        for j in range(k, known):
+    tangents = [math.factorial(k) for k in range(count)]
+    for k in range(1, count):
+        for j in range(k, count):
             tangents[j] = (j - k) * tangents[j - 1] + (j - k + 2) * tangents[j]
-    sizes = [2 * k * t / (4**k * (4**k - 1)) for k, t in enumerate(tangents, 1)]
-    return sizes + [math.inf] * (count - known)
+    return [2 * k * t / (4**k * (4**k - 1)) for k, t in enumerate(tangents, 1)]
 
 
 _FINITE = 129  # B₂₆₀ is beyond the largest float

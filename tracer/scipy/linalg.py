@@ -1,4 +1,4 @@
-"""Linear algebra with SciPy's names: factorisations of matrices, solutions by them, and the exponential.
+"""Linear algebra with SciPy's names: factorisations, solutions by them, and in files beside this one all others.
 
 `overwrite_*` and `check_finite` have no effect: arrays are values, and NaN propagates. Leading axes are stacks of
 matrices. Concrete matrices that are singular or not positive definite raise LinAlgError; for traced ones results hold
@@ -14,6 +14,7 @@ from typing import Any
 
 from tracer.absent import absent
 from tracer.errors import ArgumentError, message
+from tracer.ir import dtypes
 from tracer.ir import shape as shapes
 from tracer.lax.linalg import lu_pivots_to_permutation
 from tracer.numpy import linalg
@@ -24,16 +25,46 @@ from tracer.primitives.base.shapes import broadcasted_iota
 from tracer.primitives.linalg import factorizations, matrix_stacks, triangular
 from tracer.primitives.linalg.solve import inverse_permutation
 from tracer.runtime.eager.call_cache import cached
-from tracer.scipy.matrix_functions import expm
-from tracer.scipy.patterned_matrices import block_diag, toeplitz
+from tracer.scipy.matrix_decompositions import (
+    eigh,
+    eigh_tridiagonal,
+    hessenberg,
+    qr,
+    qr_multiply,
+    rsf2csf,
+    schur,
+    svd,
+)
+from tracer.scipy.matrix_functions import expm, expm_frechet, funm, logm, polar, solve_sylvester, sqrtm
+from tracer.scipy.patterned_matrices import (
+    block_diag,
+    circulant,
+    companion,
+    convolution_matrix,
+    dft,
+    fiedler,
+    fiedler_companion,
+    hadamard,
+    hankel,
+    helmert,
+    hilbert,
+    invhilbert,
+    invpascal,
+    leslie,
+    pascal,
+    toeplitz,
+)
 from tracer.trace.array import Array
 from tracer.trace.docstrings import say
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
 
 __all__ = [
-    "block_diag", "cho_factor", "cho_solve", "cholesky", "det", "expm", "inv", "lu", "lu_factor", "lu_solve", "solve",
-    "solve_triangular", "toeplitz",
+    "block_diag", "cho_factor", "cho_solve", "cholesky", "circulant", "companion", "convolution_matrix", "det", "dft",
+    "eigh", "eigh_tridiagonal", "expm", "expm_frechet", "fiedler", "fiedler_companion", "funm", "hadamard", "hankel",
+    "helmert", "hessenberg", "hilbert", "inv", "invhilbert", "invpascal", "leslie", "logm", "lu", "lu_factor",
+    "lu_solve", "pascal", "polar", "qr", "qr_multiply", "rsf2csf", "schur", "solve", "solve_sylvester",
+    "solve_triangular", "sqrtm", "svd", "toeplitz",
 ]  # fmt: skip
 
 _FORMS = {0: 0, "N": 0, 1: 1, "T": 1, 2: 2, "C": 2}
@@ -157,8 +188,8 @@ def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
 def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, ...]:
     """Return (p, l, u) with a = p l u, where p is a permutation matrix; (p l, u) if `permute_l`.
 
-    a: [*s, m, n]. Returns floats or complex numbers p [*s, m, m], l [*s, m, k] with unit diagonal, u [*s, k, n], where
-    k = min(m, n). By partial pivoting: no element of l exceeds 1 in size.
+    a: [*s, m, n]. Returns floats p [*s, m, m], and floats or complex numbers l [*s, m, k] with unit
+    diagonal, u [*s, k, n], where k = min(m, n). By partial pivoting: no element of l exceeds 1 in size.
 
     >>> p, l, u = tracer.scipy.linalg.lu(tnp.asarray([[1.0, 2.0], [4.0, 4.0]]))
     >>> p
@@ -176,7 +207,7 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
         return factorizations.permuted(lower, rows), upper
     places = (*x.shape[:-1], x.shape[-2])
     columns = broadcasted_iota(rows.dtype, places, len(places) - 1)
-    return (rows[..., None] == columns).astype(x.dtype), lower, upper
+    return (rows[..., None] == columns).astype(dtypes.real_dtype(x.dtype)), lower, upper
 
 
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
@@ -281,7 +312,9 @@ set_boundaries(globals(), _CACHED, cached)
 set_boundaries(globals(), [name for name in __all__ if name not in _CACHED])
 say(
     [globals()[name] for name in __all__],
-    dict.fromkeys(("overwrite_a", "overwrite_b", "debug", "check_finite"), "as SciPy's, change nothing."),
+    dict.fromkeys(
+        ("overwrite_a", "overwrite_b", "overwrite_c", "debug", "check_finite"), "as SciPy's, change nothing."
+    ),
 )
 
 

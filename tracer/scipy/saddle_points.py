@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import math
 
-from tracer.numpy import inf, log, log1p, where
+from tracer.numpy import inf, log, log1p, where, zeros_like
 from tracer.primitives.elementwise import special
 from tracer.scipy.entropies import kl_div, xlog1py, xlogy
 from tracer.trace.array import Array
+from tracer.transforms.custom.derivatives import custom_jvp
 
 _LARGE = 16.0  # above, the series of six terms is exact: the seventh is 1e-18
 _SERIES = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
@@ -84,18 +85,31 @@ def log_beta_density(a: Array, b: Array, x: Array) -> Array:
     return where(weighed, log_beta_weight(a, b, inner, 1.0 - inner) - log(inner) - log1p(-inner), direct)
 
 
+@custom_jvp
+def _log_ways_of_one(a: Array, b: Array) -> Array:
+    """Return log(Γ(a + b) / (Γ(a) Γ(b + 1))) where b is 0 or a is 1: 0, with the derivatives of the formula."""
+    return zeros_like(a)
+
+
+_log_ways_of_one.defjvps(
+    lambda da, _, a, b: da * (special.digamma(a + b) - special.digamma(a)),
+    lambda db, _, a, b: db * (special.digamma(a + b) - special.digamma(b + 1.0)),
+)
+
+
 def log_binomial(k: Array, n: Array, p: Array) -> Array:
     """Return the logarithm of the probability of k successes in n trials of probability p, for 0 <= k <= n."""
     inner = (k > 0) & (k < n)
     several, others, chance = where(inner, k, 1.0), where(inner, n - k, 1.0), where(inner, p, 0.5)
     ways = log_beta_weight(several, others, chance, 1.0 - chance) - log(several) - log(others) + log(several + others)
-    all_of_them = k > 0
-    every, none = xlogy(n, where(all_of_them, p, 0.5)), xlog1py(n, -where(all_of_them, 0.5, p))
-    return where(inner, ways, where(all_of_them, every, none))
+    one, rest, odds = where(inner, 0.0, k), where(inner, 1.0, n - k), where(inner, 0.5, p)
+    return where(inner, ways, xlogy(one, odds) + xlog1py(rest, -odds) + _log_ways_of_one(rest + 1.0, one))
 
 
 def log_negative_binomial(k: Array, n: Array, p: Array) -> Array:
     """Return the logarithm of the probability of k failures before the n-th success, for k >= 0 and n > 0."""
     some = k > 0
     several, chance = where(some, k, 1.0), where(some, p, 0.5)
-    return where(some, log_beta_weight(n, several, chance, 1.0 - chance) - log(several), n * log(p))
+    none, odds = where(some, 0.0, k), where(some, 0.5, p)
+    at_once = n * log(p) + xlog1py(none, -odds) + _log_ways_of_one(n, none)
+    return where(some, log_beta_weight(n, several, chance, 1.0 - chance) - log(several), at_once)

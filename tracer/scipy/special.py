@@ -13,12 +13,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from tracer.absent import absent
 from tracer.nn import log_sigmoid as log_expit
 from tracer.nn import log_softmax as _log_softmax
 from tracer.nn import logsumexp
 from tracer.nn import softmax as _softmax
-from tracer.numpy import absolute, cbrt, exp2, expm1, full_like, log, log1p, power, sin, sinc, square, where
+from tracer.numpy import absolute, cbrt, exp2, expm1, floor, full_like, log, log1p, power, sin, sinc, square, where
 from tracer.numpy.chapters.bessel import bessel_i
 from tracer.numpy.core.promotion import pointwise_inexact, promoted_inexact, promoted_real
 from tracer.primitives.elementwise import exponential, special
@@ -62,9 +64,18 @@ from tracer.scipy.gammas import (
 )
 from tracer.scipy.integrals import bernoulli, dawsn, erfcx, exp1, expi, expn, fresnel, sici, spence
 from tracer.scipy.normal import log_ndtr, ndtr, ndtri
+from tracer.scipy.operands import operands
+from tracer.scipy.special_functions.bessel import bessel_jn, j0, j1, k0, k0e, k1, k1e, y0, y1
+from tracer.scipy.special_functions.complex_gamma import loggamma
+from tracer.scipy.special_functions.confluent import hyp1f1
+from tracer.scipy.special_functions.faddeeva import voigt_profile, wofz
+from tracer.scipy.special_functions.gauss import hyp2f1
+from tracer.scipy.special_functions.owens import owens_t
+from tracer.scipy.special_functions.spherical_harmonics import sph_harm_y
 from tracer.scipy.zetas import zeta
-from tracer.trace.array import Array
+from tracer.trace.array import Array, concrete_value
 from tracer.trace.docstrings import say_of_elements
+from tracer.trace.integers import integer
 from tracer.trace.tracebacks import set_boundaries
 from tracer.transforms.custom.derivatives import custom_jvp
 
@@ -131,16 +142,31 @@ def digamma(x: Any) -> Array:
 psi = digamma
 
 
-def polygamma(n: int, x: Any) -> Array:
-    """Return the n-th derivative of `digamma`, for a concrete integer n.
+def polygamma(n: Any, x: Any) -> Array:
+    """Return the n-th derivative of `digamma`.
 
-    n: a Python integer, at least 0; x: real numbers [*s]. Returns floats [*s]; integers are cast.
+    n: whole numbers, at least 0; x: real numbers, whose shapes broadcast to [*s]. Returns floats [*s]; integers are
+    cast. Orders that jit or vmap trace take x > 0 alone, as do orders in an array of several; other elements are NaN.
 
     >>> tracer.scipy.special.polygamma(1, tnp.asarray([1.0]))
     Array([1.64493407], f64)
+    >>> tracer.scipy.special.polygamma(tnp.asarray([0, 1, 2]), 1.0)
+    Array([-0.57721566,  1.64493407, -2.40411381], f64)
     """
-    (value,) = promoted_real("polygamma", x)
-    return special.polygamma(n, value)
+    known = concrete_value(n) if isinstance(n, Array) else n
+    if known is not None and np.shape(known) == ():
+        (value,) = promoted_real("polygamma", x)
+        return special.polygamma(integer("polygamma", "n", _whole(known)), value)
+    order, value = operands("polygamma", n, x)
+    usual = (order >= 0) & (floor(order) == order) & (value > 0)
+    m, y = where(usual, order, 1.0) + 1.0, where(usual, value, 1.0)
+    higher = where(m % 2 == 0, 1.0, -1.0) * gamma(m) * zeta(where(m == 1, 2.0, m), y)
+    return where(usual, where(m == 1, special.digamma(y), higher), math.nan)
+
+
+def _whole(n: Any) -> Any:
+    """Return a whole float as an integer, as SciPy takes both."""
+    return int(n) if isinstance(n, float | np.floating | np.ndarray) and n == np.floor(n) else n
 
 
 def expit(x: Any) -> Array:
@@ -247,13 +273,14 @@ def i1e(x: Any) -> Array:
 
 
 __all__ = [
-    "bernoulli", "beta", "betainc", "betaincc", "betaln", "binom", "boxcox", "boxcox1p", "cbrt", "chdtr", "chdtrc",
-    "comb", "cosm1", "dawsn", "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp1", "exp2", "exp10", "expi",
-    "expit", "expm1", "expn", "exprel", "factorial", "fdtr", "fdtrc", "fresnel", "gamma", "gammainc", "gammaincc",
-    "gammaln", "gammasgn", "huber", "i0", "i0e", "i1", "i1e", "inv_boxcox", "inv_boxcox1p", "kl_div", "log1p",
-    "log_expit", "log_ndtr", "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "poch", "polygamma",
-    "pseudo_huber", "psi", "rel_entr", "rgamma", "sici", "sinc", "softmax", "spence", "stdtr", "xlog1py", "xlogy",
-    "zeta",
+    "bernoulli", "bessel_jn", "beta", "betainc", "betaincc", "betaln", "binom", "boxcox", "boxcox1p", "cbrt", "chdtr",
+    "chdtrc", "comb", "cosm1", "dawsn", "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp1", "exp2", "exp10",
+    "expi", "expit", "expm1", "expn", "exprel", "factorial", "fdtr", "fdtrc", "fresnel", "gamma", "gammainc",
+    "gammaincc", "gammaln", "gammasgn", "huber", "hyp1f1", "hyp2f1", "i0", "i0e", "i1", "i1e", "inv_boxcox",
+    "inv_boxcox1p", "j0", "j1", "k0", "k0e", "k1", "k1e", "kl_div", "log1p", "log_expit", "log_ndtr", "log_softmax",
+    "loggamma", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "owens_t", "poch", "polygamma", "pseudo_huber",
+    "psi", "rel_entr", "rgamma", "sici", "sinc", "softmax", "spence", "sph_harm_y", "stdtr", "voigt_profile", "wofz",
+    "xlog1py", "xlogy", "y0", "y1", "zeta",
 ]  # fmt: skip
 
 set_boundaries(globals(), __all__, cached)  # they look at no elements

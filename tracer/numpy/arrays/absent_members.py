@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from tracer.torch_names import MEMBERS
+
 _MEMORY = "arrays are values, whose memory is hidden"
 _PLACE = "arrays are values, which nothing changes in place"
 
@@ -95,4 +97,4 @@ def present(x: Any) -> list[str]:
     >>> "strides" in dir(tnp.ones(2)), "shape" in dir(tnp.ones(2))
     (False, True)
     """
-    return [name for name in object.__dir__(x) if name not in ABSENT_MEMBERS]
+    return [name for name in object.__dir__(x) if name not in ABSENT_MEMBERS and name not in MEMBERS]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from tracer.errors import MutationError, message
 from tracer.lazy import LazyModule
 from tracer.numpy.elementwise import arithmetic
 from tracer.numpy.elementwise.powers import power
@@ -13,6 +14,7 @@ from tracer.numpy.shapes.updates import ADD, MAX, MIN, MULTIPLY, SET, SUBTRACT, 
 from tracer.primitives.base.broadcasting import full_like
 from tracer.runtime.eager.call_cache import cached
 from tracer.trace.array import Array
+from tracer.trace.source import here
 
 if TYPE_CHECKING:
     from tracer.numpy.arrays import at_apply
@@ -40,6 +42,14 @@ class At:
         found._array, found._index = self._array, index
         return found
 
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        raise MutationError(
+            message(
+                f"x.at[i] = v{here()}: arrays are values, and x.at makes updated copies",
+                help="x = x.at[i].set(v), or x[i] = v",
+            )
+        )
+
     def __repr__(self) -> str:
         return f"At({self._array!r})"
 
@@ -58,6 +68,29 @@ class AtIndex:
 
     def __repr__(self) -> str:
         return f"AtIndex({self._array!r}, {self._index!r})"
+
+    def _refuse(self, operator: str, method: str) -> NoReturn:
+        raise MutationError(
+            message(
+                f"x.at[i] {operator} v{here()}: arrays are values, and x.at makes updated copies",
+                help=f"x = x.at[i].{method}(v), or x[i] {operator} v",
+            )
+        )
+
+    def __iadd__(self, value: Any) -> NoReturn:
+        self._refuse("+=", "add")
+
+    def __isub__(self, value: Any) -> NoReturn:
+        self._refuse("-=", "subtract")
+
+    def __imul__(self, value: Any) -> NoReturn:
+        self._refuse("*=", "multiply")
+
+    def __itruediv__(self, value: Any) -> NoReturn:
+        self._refuse("/=", "divide")
+
+    def __ipow__(self, value: Any) -> NoReturn:
+        self._refuse("**=", "power")
 
     def _updated(self, values: Any, how: Update, mode: Any, unique_indices: bool) -> Array:
         if mode is None and not unique_indices:

@@ -41,12 +41,12 @@ class NamespaceInfo:
         return tuple(devices())
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
-        """Return the dtypes of arrays created without a dtype; the float is `tracer.config.default_float`."""
+        """Return the dtypes of arrays created without a dtype: `config.default_float` and `default_int`."""
         check_device(device, "default_dtypes")
         real = config.default_float
         return {
             "real floating": real, "complex floating": dtypes.complex_dtype(real),
-            "integral": dtypes.I64, "indexing": dtypes.I64,
+            "integral": config.default_int, "indexing": dtypes.I64,
         }  # fmt: skip
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:

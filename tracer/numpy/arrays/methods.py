@@ -27,7 +27,9 @@ from tracer.numpy.shapes.updates import ADD, ASSIGN, MULTIPLY, SET, Update, upda
 from tracer.numpy.shapes.where import nonzero
 from tracer.runtime.eager.call_cache import cached
 from tracer.runtime.system.devices import device_of, sharding_of
+from tracer.torch_names import MEMBERS as TORCH_MEMBERS
 from tracer.trace.array import KEY_DTYPE, Array, concrete, concrete_value, require_concrete
+from tracer.trace.convert import as_array
 from tracer.trace.source import here
 from tracer.trace.state import state
 from tracer.trace.tracebacks import NO_OPTIONS, Options, boundary, set_method_boundaries, tidy
@@ -191,6 +193,8 @@ def _format(self: Array, spec: str) -> str:
 
 
 def _restored(value: np.ndarray[Any, Any], weak: bool, is_key: bool) -> Array:
+    # A copy: memory of the pickle may be unaligned, others may write to it, and its dtype is another object.
+    value = require_concrete(as_array(value))
     return concrete(value, weak, KeyType(value.shape[:-1]) if is_key else None)
 
 
@@ -300,7 +304,7 @@ def install(cls: type[Array]) -> None:
         setattr(cls, name, property(cached(getter) if name in _CACHED else getter))
     for name, remedy in ASSIGNED.items():
         setattr(cls, name, vars(cls)[name].setter(refusing(name, remedy)))
-    for name, why in ABSENT_MEMBERS.items():
+    for name, why in {**TORCH_MEMBERS, **ABSENT_MEMBERS}.items():
         setattr(cls, name, Absent(name, why))
     for name in ("__complex__", "__index__", "__len__"):
         setattr(cls, name, boundary(vars(cls)[name]))

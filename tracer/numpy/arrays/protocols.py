@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, TracerArrayError, message
+from tracer.errors import ArgumentError, ShapeError, TracerArrayError, message
 from tracer.numpy.chapters.ufunc_options import cast_operands, masked, put
 from tracer.trace import trees
 from tracer.trace.array import Array
@@ -121,6 +121,8 @@ def array_function(self: Array, func: Callable[..., Any], types: Iterable[type],
         return _numpys(f"{func.__module__}.{func.__name__}", func, args, kwargs)
     try:
         return ours(*args, **kwargs)
+    except ShapeError:
+        raise
     except TypeError:  # arguments or options that the counterpart does not take
         if state.innermost is None:
             with suppress(Exception):

@@ -6,6 +6,8 @@ e^-36 (Abramowitz & Stegun 9.6.10, 9.7.1). Narrow floats are computed in f32.
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -42,16 +44,34 @@ def bessel_i(name: str, order: int, x: Any, *, scaled: bool) -> Array:
 
 
 def _power_series(order: int, x: Array) -> Array:
-    quarter = x**2 / 4
-    total: Array = full_like(x, 1)
-    for k in range(_POWERS, 0, -1):
-        total = total * quarter / (k * (k + order)) + 1
+    """Return the power series by the share of x^2 in that of the farthest point, so that no coefficient overflows."""
+    share = (x / _FAR) ** 2
+    coefficients = [
+        float(Fraction(_FAR * _FAR / 4) ** k / (math.factorial(k) * math.factorial(k + order)))
+        for k in range(_POWERS + 1)
+    ]
+    total = _polynomial(coefficients, share)
     return total * (x / 2) if order else total
 
 
 def _asymptotic_series(order: int, size: Array) -> Array:
     """Return the asymptotic series without the factor e^size."""
-    total: Array = full_like(size, 1)
-    for k in range(_ASYMPTOTIC, 0, -1):
-        total = total * ((2 * k - 1) ** 2 - 4 * order**2) / (8 * k * size) + 1
-    return total / sqrt(2 * np.pi * size)
+    term, coefficients = Fraction(1), [1.0]
+    for k in range(1, _ASYMPTOTIC + 1):
+        term *= Fraction((2 * k - 1) ** 2 - 4 * order**2) / (8 * k * Fraction(_FAR))
+        coefficients.append(float(term))
+    return _polynomial(coefficients, _FAR / size) / sqrt(2 * np.pi * size)
+
+
+def _polynomial(coefficients: list[float], x: Array) -> Array:
+    """Return the polynomial, by four of the fourth power side by side: one chain of products waits for each of them."""
+    square = x * x
+    fourth = square * square
+    parts = []
+    for k in range(4):
+        last, *before = coefficients[k::4][::-1]
+        part: Array = full_like(x, last)
+        for coefficient in before:
+            part = part * fourth + coefficient
+        parts.append(part)
+    return parts[0] + parts[1] * x + (parts[2] + parts[3] * x) * square

@@ -62,6 +62,9 @@ def _nested(name: str, x: Sequence[Any]) -> Array:
     if value.dtype.kind in "fc" and (value.size == 0 or not _holds_numpy(x)):
         default = config.default_float
         value = value.astype(default if value.dtype.kind == "f" else dtypes.complex_dtype(default), copy=False)
+    if value.dtype == dtypes.I64 and config.default_int is not dtypes.I64 and not _holds_numpy(x):
+        narrow = value.astype(config.default_int)
+        value = narrow if (narrow == value).all() else value
     if value.dtype == np.object_ and not (found := _culprit(x)):
         raise DTypeError(
             message(f"{name}{here()}: an integer of the list does not fit in 64 bits", help="write it as a float")
@@ -151,7 +154,9 @@ def sizes_argument(name: str, shape: Any) -> tuple[int, ...]:
 
 
 def dtype_of_argument(name: str, dtype: Any) -> DType:
-    """Return a dtype argument as a dtype; `float` and `complex` are the default ones."""
+    """Return a dtype argument as a dtype; `float`, `int` and `complex` are the default ones."""
+    if dtype is int:
+        return config.default_int
     if dtype is float:
         return config.default_float
     if dtype is complex:

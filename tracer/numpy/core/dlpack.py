@@ -145,7 +145,18 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 
 
 def _viewed(x: Any) -> np.ndarray[Any, Any]:
-    kind, number = (int(part) for part in x.__dlpack_device__())
+    if not hasattr(x, "__dlpack_device__"):
+        raise ArgumentError(message(f"from_dlpack{here()}: {type(x).__name__} has no __dlpack_device__"))
+    device = x.__dlpack_device__()
+    if not (isinstance(device, tuple) and len(device) == 2 and all(isinstance(part, int) for part in device)):
+        raise ExportError(
+            message(
+                f"from_dlpack{here()}: {type(x).__name__}.__dlpack_device__ gives a type and a number",
+                f"got {device!r}",
+                help="return (1, 0) for the CPU",
+            )
+        )
+    kind, number = map(int, device)
     if kind != CPU[0]:
         raise DeviceError(
             message(
@@ -156,6 +167,15 @@ def _viewed(x: Any) -> np.ndarray[Any, Any]:
         )
     try:
         return np.from_dlpack(x)
+    except ValueError as error:
+        if "PyCapsule" not in str(error):
+            raise
+        raise ExportError(
+            message(
+                f"from_dlpack{here()}: {type(x).__name__}.__dlpack__ gave no capsule, or one that was taken before",
+                help="a capsule is taken once: give from_dlpack the array itself, which makes a capsule for each call",
+            )
+        ) from None
     except RuntimeError as error:
         if "dtype" not in str(error):
             raise

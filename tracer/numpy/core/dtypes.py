@@ -20,7 +20,7 @@ from tracer.numpy.core.promotion import literal
 from tracer.primitives.elementwise.conversion import dtype_named
 from tracer.runtime.eager.call_cache import cached, static
 from tracer.settings import config
-from tracer.trace.array import KEY_DTYPE, Array, concrete_value
+from tracer.trace.array import KEY_DTYPE, Array, concrete_value, renewed
 from tracer.trace.source import here
 from tracer.trace.tracebacks import boundary
 
@@ -297,13 +297,15 @@ def check_cast(name: str, x: Array, wanted: dtypes.DType, casting: str) -> None:
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
     """Cast an array to another dtype. Floats become integers by truncation.
 
-    x: [*s]; dtype: None for the default float; copy, device: ignored, arrays are immutable. Returns [*s]. Raises
-    DTypeError for complex to real.
+    x: [*s]; dtype: None for the default float, and for random keys their own alone; copy, device: ignored, arrays are
+    immutable. Returns [*s]. Raises DTypeError for complex to real.
 
     >>> tnp.astype(tnp.asarray([1.7, -1.7]), tnp.int32)
     Array([ 1, -1], i32)
     """
     del copy, device  # values are immutable, and there is one device
+    if dtype is KEY_DTYPE and isinstance(x, Array) and x.dtype is KEY_DTYPE:
+        return renewed(x)
     return _converted("astype", x, config.default_float if dtype is None else dtype_of_argument("astype", dtype))
 
 

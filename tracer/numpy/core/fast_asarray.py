@@ -40,7 +40,7 @@ def plain_array(a: Any, dtype: Any = None) -> Array | None:
     wanted = None
     if dtype is not None:
         wanted = _named(dtype)
-        if wanted is None or _Default.dtype is not dtypes.F64:
+        if wanted is None or _Default.dtype is not dtypes.F64 or _Default.integer is not dtypes.I64:
             return None
     kind = type(a)
     weak = False
@@ -100,19 +100,20 @@ def new_array(value: Value) -> Array | None:
 
 
 class _Default:
-    """Cache of `config.default_float` while the gate is open, when all threads have one value.
+    """Cache of `config.default_float` and `default_int` while the gate is open, when all threads have one value.
 
     version: of the gate, at which the value was read. elements: dtype of a list by the type of its items.
     """
 
     version = -1
     dtype = dtypes.F64
+    integer = dtypes.I64
     elements: dict[Any, DType]
 
     @classmethod
     def read(cls) -> None:
-        version, cls.dtype = gate.words[1], config.default_float
-        cls.elements = {**_KINDS, float: cls.dtype}
+        version, cls.dtype, cls.integer = gate.words[1], config.default_float, config.default_int
+        cls.elements = {**_KINDS, float: cls.dtype, int: cls.integer}
         cls.version = version
 
 

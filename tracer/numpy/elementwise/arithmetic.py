@@ -28,6 +28,7 @@ from tracer.numpy.core.promotion import (
 from tracer.primitives.base.broadcasting import full_like
 from tracer.primitives.elementwise import arithmetic, bits, comparison, rounding
 from tracer.primitives.elementwise import complex as parts
+from tracer.primitives.elementwise.divisors import checked_divisor
 from tracer.runtime.eager.elementwise_dispatch import elementwise
 from tracer.runtime.values.fresh_handles import another, makes_new
 from tracer.trace.array import Array
@@ -75,13 +76,16 @@ true_divide = divide
 
 @elementwise
 def floor_divide(x1: Any, x2: Any, /) -> Array:
-    """Return the quotient rounded towards minus infinity, in the promoted dtype. An integer over 0 gives -1 or -2.
+    """Return the quotient rounded towards minus infinity, in the promoted dtype.
+
+    A positive integer or 0 over 0 gives -2, -1 or the largest number: see docs/numpy.md. Under `config.debug_division`,
+    DivisionError is raised.
 
     >>> tnp.floor_divide(tnp.asarray([7, -7]), 2)
     Array([ 3, -4], i64)
     """
     x, y = promoted_counts("floor_divide", x1, x2)
-    dtype = _dtype("floor_divide", x, y)
+    dtype, y = _dtype("floor_divide", x, y), checked_divisor("floor_divide", y)
     if dtypes.is_unsigned(dtype):
         return arithmetic.div(x, y)
     if dtypes.is_integer(dtype):
@@ -100,7 +104,7 @@ def remainder(x1: Any, x2: Any, /) -> Array:
     Array([1., 2.], f64)
     """
     x, y = promoted_counts("remainder", x1, x2)
-    dtype = _dtype("remainder", x, y)
+    dtype, y = _dtype("remainder", x, y), checked_divisor("remainder", y)
     if dtypes.is_integer(dtype):
         zero = comparison.eq(y, 0)
         left = rounding.rem(x, comparison.select(zero, 1, y))
@@ -125,6 +129,7 @@ def fmod(x1: Any, x2: Any, /) -> Array:
     """
     x, y = promoted_counts("fmod", x1, x2)
     if dtypes.is_integer(_dtype("fmod", x, y)):
+        y = checked_divisor("fmod", y)
         y = comparison.select(comparison.eq(y, 0), 1, y) if isinstance(y, Array) or y.value == 0 else y
     return rounding.rem(x, y)
 

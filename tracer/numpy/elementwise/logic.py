@@ -303,12 +303,13 @@ def array_equiv(a1: Any, a2: Any) -> Array:
 def iscomplexobj(x: Any) -> bool:
     """Return whether the dtype is complex.
 
-    x: an array of any shape, or a number. Returns a Python bool.
+    x: an array of any shape, a number, or any object with a dtype. Returns a Python bool.
 
     >>> tnp.iscomplexobj(tnp.asarray([1j])), tnp.iscomplexobj(1.0)
     (True, False)
     """
-    return dtypes.is_complex(array_of("iscomplexobj", x).dtype)
+    dtype = getattr(x, "dtype", None)
+    return dtypes.is_complex(array_of("iscomplexobj", x).dtype if dtype is None else dtype)
 
 
 def isrealobj(x: Any) -> bool:

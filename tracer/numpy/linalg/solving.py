@@ -52,9 +52,10 @@ class SlogdetResult(NamedTuple):
     logabsdet: Array
 
 
-def _matrices(name: str, a: Any) -> Array:
+def matrices(name: str, a: Any, *, square: bool = True) -> Array:
+    """Return a stack of matrices as floats or complex numbers. Raises ShapeError and DTypeError for other arrays."""
     (x,) = promoted_inexact(name, a)
-    matrix_stacks.matrix_type(name, x.type)
+    matrix_stacks.matrix_type(name, x.type, square=square)
     return x
 
 
@@ -74,9 +75,9 @@ def cholesky(a: Any, /, *, upper: bool = False, symmetrize_input: bool = True) -
     """
     if symmetrize_input and not upper and (found := concrete_linalg.lower_factor(a)) is not None:
         return found
-    x = _matrices("cholesky", a)
+    x = matrices("cholesky", a)
     if symmetrize_input:
-        x = _hermitian(x)
+        x = hermitian_part(x)
     elif upper:
         x = matrix_stacks.adjoint(x)
     factor = positive_factor("cholesky", x)
@@ -84,7 +85,8 @@ def cholesky(a: Any, /, *, upper: bool = False, symmetrize_input: bool = True) -
 
 
 @partial(cached, named=False)
-def _hermitian(x: Array) -> Array:
+def hermitian_part(x: Array) -> Array:
+    """Return (x + x^H) / 2."""
     return 0.5 * (x + matrix_stacks.adjoint(x))
 
 
@@ -96,14 +98,14 @@ def positive_factor(name: str, x: Array) -> Array:
         raise MatrixError(
             message(
                 f"{name}{here()}: Matrix is not positive definite",
-                f"got {x.type}{_which(np.isnan(known[..., -1, -1]))}",
+                f"got {x.type}{which(np.isnan(known[..., -1, -1]))}",
                 help="add a small multiple of the identity against rounding errors: a + 1e-10 * eye(n)",
             )
         )
     return factor
 
 
-def _which(bad: Any) -> str:
+def which(bad: Any) -> str:
     """Return text on the index of the first bad matrix of a stack."""
     return f", at {list(map(int, np.argwhere(bad)[0]))}" if np.ndim(bad) else ""
 
@@ -141,7 +143,7 @@ def _solution(a: Any, b: Any) -> Array:
 
 def system(name: str, a: Any, b: Any) -> tuple[Array, Array, bool]:
     """Return matrices and right-hand sides of one dtype, and whether `b` was one vector. name: for errors."""
-    x, y = _both(name, a, b)
+    x, y = both(name, a, b)
     matrix_stacks.matrix_type(name, x.type)
     vector = y.ndim == 1
     side = y[:, None] if vector else y
@@ -178,7 +180,7 @@ def _checked(name: str, x: Array, result: Array) -> Array:
             raise MatrixError(
                 message(
                     f"{name}{here()}: Singular matrix",
-                    f"got {x.type}{_which(singular)}",
+                    f"got {x.type}{which(singular)}",
                     help="tnp.linalg.lstsq and tnp.linalg.pinv take singular matrices",
                 )
             )
@@ -199,12 +201,13 @@ def inv(a: Any, /) -> Array:
     found = concrete_linalg.inverse(a)
     if found is not None:
         return found
-    x = _matrices("inv", a)
-    return _checked("inv", x, _inverse(x))
+    x = matrices("inv", a)
+    return _checked("inv", x, inverse(x))
 
 
 @partial(cached, named=False)
-def _inverse(x: Array) -> Array:
+def inverse(x: Array) -> Array:
+    """Return the inverses of matrices, with infinity or NaN for singular ones."""
     return solves.solve(x, matrix_stacks.identity(x.shape, x.dtype))
 
 
@@ -239,7 +242,7 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Array:
     >>> tnp.linalg.tensorsolve(tnp.eye(6).reshape(2, 3, 6), tnp.ones((2, 3))).shape
     (6,)
     """
-    x, y = _both("tensorsolve", a, b)
+    x, y = both("tensorsolve", a, b)
     if axes is not None:
         last = [axis % x.ndim for axis in axes]
         x = x.transpose(*[axis for axis in range(x.ndim) if axis not in last], *last)
@@ -255,7 +258,7 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Array:
     return solve(x.reshape((y.size, y.size)), y.reshape((y.size,))).reshape(found)
 
 
-def _both(name: str, a: Any, b: Any) -> list[Array]:
+def both(name: str, a: Any, b: Any) -> list[Array]:
     """Return two operands as floats or complex numbers of one dtype, each in its own shape."""
     return [promoted_inexact(name, x)[0] for x in unified(name, [array_of(name, x) for x in (a, b)])]
 
@@ -277,7 +280,7 @@ def det(a: Any, /) -> Array:
     found = concrete_linalg.determinant(a)
     if found is not None:
         return found
-    x = _matrices("det", a)
+    x = matrices("det", a)
     if state.innermost is not None:
         return _formula(x, _det)
     return _small_det(x) if x.shape[-1] <= 3 else as_array(quietly(_NUMPYS_DET, x._value), copy=False)
@@ -352,7 +355,7 @@ def slogdet(a: Any, /) -> SlogdetResult:
     found = concrete_linalg.sign_and_logarithm(a)
     if found is not None:
         return SlogdetResult(*found)
-    x = _matrices("slogdet", a)
+    x = matrices("slogdet", a)
     if state.innermost is not None:
         return SlogdetResult(*_slogdet(x))
     return SlogdetResult(*[as_array(part, copy=False) for part in quietly(_NUMPYS_SLOGDET, x._value)])

@@ -157,7 +157,7 @@ def _counted(place: Array, inside: Array, size: int, weights: Any) -> Array:
         return zeros(size, dtypes.I64).at[place].add(inside.astype(dtypes.I64))
     given = ravel(array_of("histogram", weights))
     if given.shape != place.shape:
-        raise ShapeError(message(f"histogram{here()}: one weight for each value", f"got {given.type}"))
+        raise ShapeError(message(f"histogram{here()}: expected one weight for each value", f"got {given.type}"))
     return zeros(size, given.dtype).at[place].add(where(inside, given, 0).astype(given.dtype))
 
 

@@ -41,6 +41,7 @@ from tracer.primitives.arrays.indexing.gather import default_fill, gather
 from tracer.primitives.base.broadcasting import full
 from tracer.primitives.base.shapes import expand_dims, reshape, rev, squeeze
 from tracer.primitives.elementwise import arithmetic, comparison
+from tracer.settings import config
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.captured_values import looked_at
 from tracer.trace.source import here, user_source
@@ -344,7 +345,7 @@ def get(
     x: Array, index: Any, *, mode: Any = None, fill_value: Any = None, unique_indices: bool = False, wrap: bool = True
 ) -> Array:
     """Return the elements at an index. wrap: whether negative indices count from the end."""
-    found, chosen = resolve_mode(mode)
+    found, chosen = resolve_mode(mode, x.shape, index, GatherScatterMode.CLIP)
     resolved = resolve(x.shape, index, chosen)
     y = take_slices(x if resolved.shape == x.shape else reshape(x, resolved.shape), resolved)
     if not resolved.arrays:
@@ -352,11 +353,28 @@ def get(
     return _gathered(y, resolved, chosen, fill_value, unique_indices, wrap=wrap, modulo=found == "wrap")
 
 
-def resolve_mode(mode: Any) -> tuple[Any, GatherScatterMode]:
-    """Return the mode as given, and as a gather's mode; for "wrap", indices are first taken modulo the size."""
+def resolve_mode(
+    mode: Any, sizes: tuple[int, ...], index: Any, lenient: GatherScatterMode
+) -> tuple[Any, GatherScatterMode]:
+    """Return the mode as given, and as a gather's mode; for "wrap", indices are first taken modulo the size.
+
+    lenient: the mode of None without `config.index_errors`, for index arrays and for integers out of bounds.
+    """
     if mode == "wrap":
         return mode, GatherScatterMode.PROMISE_IN_BOUNDS
-    return mode, GatherScatterMode.from_any(None if mode == "raise" else mode)
+    if mode is not None and mode != "raise":
+        return mode, GatherScatterMode.from_any(mode)
+    return mode, lenient if mode is None and not config.index_errors and _may_miss(sizes, index) else CHECKED
+
+
+def _may_miss(sizes: tuple[int, ...], index: Any) -> bool:
+    if any(isinstance(item, Array | np.ndarray | list) for item in (index if isinstance(index, tuple) else (index,))):
+        return True
+    try:
+        resolve(sizes, index)
+    except OutOfBoundsError:
+        return True
+    return False
 
 
 def take_slices(x: Array, index: Index) -> Array:

@@ -22,6 +22,7 @@ from tracer.primitives.base.shapes import broadcasted_iota, expand_dims, moveaxi
 from tracer.primitives.elementwise import arithmetic
 from tracer.primitives.elementwise.rounding import floor
 from tracer.runtime.system.devices import check_device
+from tracer.settings import config
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.captured_values import looked_at
 from tracer.trace.integers import integer
@@ -31,9 +32,9 @@ from tracer.trace.source import here
 def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None) -> Array:
     """Return start, start + step, ... before stop; `arange(stop)` starts at 0.
 
-    start, stop, step: numbers, step by default 1; dtype: by default int64 for integers, else the default float. Returns
-    [n] with n = ceil((stop - start) / step), at least 0. All three must be concrete, because they decide the shape.
-    Raises ArgumentError for a step of 0.
+    start, stop, step: numbers, step by default 1; dtype: by default `config.default_int` for integers, else the default
+    float. Returns [n] with n = ceil((stop - start) / step), at least 0. All three must be concrete, because they decide
+    the shape. Raises ArgumentError for a step of 0.
 
     >>> tnp.arange(3), tnp.arange(1.0, 2.0, 0.25)
     (Array([0, 1, 2], i64), Array([1.  , 1.25, 1.5 , 1.75], f64))
@@ -54,10 +55,13 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
         raise ArgumentError(message(f"arange{here()}: the step must not be 0"))
     if dtype is None:
         given = [np.asarray(v) for v in (first, last, by)]
+        for v, g in zip((first, last, by), given, strict=True):
+            if g.dtype.kind == "O":
+                array_of("arange", v)  # raises: it does not fit in 64 bits
         pair, _ = common_pair(
             "arange", [(g.dtype, not isinstance(v, np.generic)) for g, v in zip(given, (first, last, by), strict=True)]
         )
-        wanted = dtypes.I64 if dtypes.is_bool(pair) else pair
+        wanted = config.default_int if dtypes.is_bool(pair) or pair == dtypes.I64 else pair
     else:
         wanted = dtype_of_argument("arange", dtype)
     count = (

@@ -54,25 +54,31 @@ ASSIGN = SET._replace(name="x[i] = v")
 
 
 @partial(cached, named=False)
-def updated(x: Array, index: Any, value: Any, how: Update, *, mode: Any = None, unique_indices: bool = False) -> Array:
-    """Return a copy of the array with the elements at an index updated."""
+def updated(
+    x: Array, index: Any, value: Any, how: Update, *, mode: Any = None, unique_indices: bool = False, wrap: bool = True
+) -> Array:
+    """Return a copy of the array with the elements at an index updated. wrap: negative indices count from the end."""
     v = value_for(x, value, how)
     mask = _mask(index)
     if mask is not None and mask.shape == x.shape[: mask.ndim]:
         if _fills(v, x, mask):
             return _masked(x, mask, v, how)
         _require_known(mask, v, how)
-    given, chosen = resolve_mode(mode)
+    given, chosen = resolve_mode(mode, x.shape, index, GatherScatterMode.FILL_OR_DROP)
     resolved = resolve(x.shape, index, chosen)
     v = _fitted(v, resolved, how)
-    if not v.size:
+    nowhere = chosen is GatherScatterMode.FILL_OR_DROP and any(
+        resolved.shape[axis] == 0 for axis, _, _ in resolved.arrays
+    )
+    if not v.size or nowhere:
         return x
     if resolved.shape != x.shape:
-        wide = _scattered(reshape(x, resolved.shape), resolved, v, how, chosen, unique_indices, modulo=given == "wrap")
+        opened = reshape(x, resolved.shape)
+        wide = _scattered(opened, resolved, v, how, chosen, unique_indices, wrap=wrap, modulo=given == "wrap")
         return reshape(wide, x.shape)
     if not resolved.arrays and all(abs(t.step) == 1 or t.size == 1 for t in resolved.taken):
         return _in_slices(x, resolved, v, how)
-    return _scattered(x, resolved, v, how, chosen, unique_indices, modulo=given == "wrap")
+    return _scattered(x, resolved, v, how, chosen, unique_indices, wrap=wrap, modulo=given == "wrap")
 
 
 def value_for(x: Array, value: Any, how: Update) -> Array:
@@ -177,7 +183,7 @@ def _in_slices(x: Array, index: Index, v: Array, how: Update) -> Array:
 
 
 def _scattered(
-    x: Array, index: Index, v: Array, how: Update, mode: GatherScatterMode, unique: bool, *, modulo: bool
+    x: Array, index: Index, v: Array, how: Update, mode: GatherScatterMode, unique: bool, *, wrap: bool, modulo: bool
 ) -> Array:
     """Return x with a scatter. Axes with slices of step 1 are windows; others are components of the index vectors."""
     by_axis = {axis: places for axis, _, places in index.arrays}
@@ -202,7 +208,7 @@ def _scattered(
     known = all(isinstance(components[a], np.ndarray) for a in mapped)
     if mode is CHECKED and known:
         mode = GatherScatterMode.PROMISE_IN_BOUNDS
-    vectors = index_vectors([components[a] for a in mapped], [x.shape[a] for a in mapped], batch, True, modulo)
+    vectors = index_vectors([components[a] for a in mapped], [x.shape[a] for a in mapped], batch, wrap, modulo)
     numbers = ScatterDimensionNumbers(
         tuple(range(len(batch), v.ndim)), tuple(a for a in mapped if a not in windows), tuple(mapped),
         reported_axes=tuple(mapped),

@@ -1,9 +1,9 @@
-"""Integrals of samples, under SciPy's name."""
+"""Clusters of points under SciPy's names: `vq` has the functions."""
 
 from tracer.absent import absent
-from tracer.numpy import trapezoid
+from tracer.scipy.cluster import vq
 
-__all__ = ["trapezoid"]
+__all__ = ["vq"]
 
 
 def __getattr__(name: str) -> object:
