@@ -1,30 +1,30 @@
-"""Inspection of compiled programs while they run: `debug.print`, `debug.callback` and `debug.breakpoint`."""
+"""Inspection of compiled programs while they run: `debug.print`, `debug.callback` and `debug.breakpoint`.
+
+`debug.first_nan` runs a program again, and finds the operation that a NaN comes from.
+"""
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
-import numpy as np
-
 from tracer.absent import absent
-from tracer.errors import ArgumentError, message
 from tracer.lazy import LazyModule
+from tracer.runtime.jit.nonfinite import NonFinite as NonFinite
+from tracer.runtime.jit.nonfinite import first_nan as first_nan
 from tracer.runtime.values.callbacks import io_callback
+from tracer.runtime.values.checks import check_format, formatted, on_values
 from tracer.trace import trees
 from tracer.trace.array import Array
-from tracer.trace.source import here, user_frames
+from tracer.trace.source import user_frames
 from tracer.trace.tracebacks import set_boundaries
 
 if TYPE_CHECKING:
-    import string
-
     from tracer import debugger
 else:
     debugger = LazyModule("tracer.debugger")
-    string = LazyModule("string")
 
 
 def callback(
@@ -39,13 +39,13 @@ def callback(
     >>> tracer.jit(lambda x: tracer.debug.callback(builtins.print, x))(2.0)  # doctest: +SKIP
     2.0
     """
-    del partitioned
+    del ordered, partitioned
 
     def quiet(*values: Any, **named: Any) -> None:
         callback(*values, **named)
 
     quiet.__name__ = getattr(callback, "__name__", "callback")
-    _call(quiet, args, kwargs, ordered)
+    _call(quiet, args, kwargs)
 
 
 def print(
@@ -61,32 +61,22 @@ def print(
     >>> tracer.jit(lambda x: tracer.debug.print("x = {:.1f}", x))(2.0)
     x = 2.0
     """
-    del partitioned
+    del ordered, partitioned
     if not skip_format_check:
-        _check_format(fmt, args, kwargs)
+        check_format("debug.print", fmt, args, kwargs)
 
     def show(*values: Any, **named: Any) -> None:
-        shown = {name: _number(value) for name, value in named.items()}
-        builtins.print(fmt.format(*map(_number, values), **shown))  # noqa: T201  # it is what it is for
+        builtins.print(formatted(fmt, values, named))  # noqa: T201  # it is what it is for
 
     show.__name__ = "print"
-    _call(show, args, kwargs, ordered)
+    _call(show, args, kwargs)
 
 
-def _call(function: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any], ordered: bool) -> None:
+def _call(function: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Call with the values of arrays and numbers, and with other arguments unchanged."""
-    leaves, structure = trees.flatten((args, kwargs))
-    computed = [isinstance(leaf, Array | np.ndarray | np.generic | int | float | complex) for leaf in leaves]
-
-    def host(*values: Any) -> None:
-        given = iter(values)
-        positional, named = trees.unflatten(
-            structure, [next(given) if on else leaf for leaf, on in zip(leaves, computed, strict=True)]
-        )
-        function(*positional, **named)
-
+    host, values = on_values(function, args, kwargs)
     host.__name__ = function.__name__
-    io_callback(host, None, *(leaf for leaf, on in zip(leaves, computed, strict=True) if on), ordered=ordered)
+    io_callback(host, None, *values)
 
 
 def breakpoint(
@@ -129,43 +119,6 @@ def breakpoint(
 
     stop.__name__ = "breakpoint"
     io_callback(stop, None, *(leaf for leaf, on in zip(leaves, running, strict=True) if on))
-
-
-def _number(value: Any) -> Any:
-    """Return an array without axes as a Python scalar, so that format specifications apply."""
-    return value[()] if getattr(value, "ndim", None) == 0 else value
-
-
-def _check_format(fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    if not isinstance(fmt, str):
-        raise ArgumentError(message(f"debug.print{here()}: the format comes first", f"got {type(fmt).__name__}",
-                                    help='debug.print("{}", x)'))  # fmt: skip
-    bare = [field.split(".")[0].split("[")[0] for field in _fields(fmt)]
-    positions = {int(field) for field in bare if field.isdigit()} or set(range(bare.count("")))
-    names = {field for field in bare if field and not field.isdigit()}
-    if not positions <= set(range(len(args))) or not names <= set(kwargs):
-        raise ArgumentError(
-            message(
-                f"debug.print{here()}: the format names values that were not given",
-                f"got {fmt!r} for {len(args)} values and {sorted(kwargs)}",
-            )
-        )
-    if len(positions) < len(args):
-        raise ArgumentError(
-            message(
-                f"debug.print{here()}: the format leaves values out",
-                f"got {fmt!r} for {len(args)} values",
-                help="write {} for each of them; an f-string would have formatted them before the code runs",
-            )
-        )
-
-
-def _fields(fmt: str) -> Iterator[str]:
-    """Yield the fields of a format, including nested ones in specifications."""
-    for _, field, specification, _ in string.Formatter().parse(fmt):
-        if field is not None:
-            yield field
-            yield from _fields(specification or "")
 
 
 set_boundaries(globals())

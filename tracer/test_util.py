@@ -1,4 +1,4 @@
-"""Comparison of derivatives with finite differences, for tests of custom rules.
+"""Checks for users' tests: derivatives beside finite differences, and steps of training that keep their bits.
 
 Differences are central, along one random direction each, equal in every run: (f(x + h v) - f(x - h v)) / 2h. The step h
 is `eps`, by default the cube root of the dtype's precision, which balances truncation and rounding.
@@ -6,15 +6,27 @@ is `eps`, by default the cube root of the dtype's precision, which balances trun
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tracer import io, lax, random
+from tracer.data.loader import Loader
 from tracer.errors import ArgumentError, message
 from tracer.ir import dtypes
+from tracer.ir.types import ArrayType
+from tracer.nn.module import parts
+from tracer.runtime.analysis.cost import bytes_of
+from tracer.runtime.jit.jit import JitFunction, jit
+from tracer.runtime.jit.trace_call import eval_shape
+from tracer.settings import config
 from tracer.trace import trees
+from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
 from tracer.transforms.jacobian_products import jvp, vjp
@@ -165,6 +177,136 @@ def _agree(found: Tree, expected: Tree, atol: float | None, rtol: float | None, 
         )  # fmt: skip
 
 
-__all__ = ["check_grads", "check_jvp", "check_vjp"]
+def check_training(
+    make: Callable[[], Any], step: Callable[..., Any], loader: Loader, steps: int, *, threads: Sequence[int] = (1, 2)
+) -> None:
+    """Run a training loop in several ways, and require the same bits of its state from all of them.
+
+    make: returns the state at the start, a tree of arrays. step: from the state and a batch, whose parts are arguments
+    of their own if it is a tuple, to the next state, or to a tuple that begins with it. loader: of batches of one size;
+    it is left where it was. steps: how many. threads: numbers of threads to compare.
+
+    The ways: a loop, again; with each number of threads; interrupted halfway, saved to a file and loaded; as one
+    `lax.scan`. Floats of the state must be finite, and a step that donates the state must not copy it. Raises
+    AssertionError that names the way and the first array that differs, ArgumentError if the loader has fewer batches.
+
+    >>> loader = tracer.data.Loader(np.arange(12.0).reshape(6, 2), 2, key=tracer.random.key(0))
+    >>> step = tracer.jit(lambda w, x: w - 0.01 * (x @ w - 1) @ x, donate_argnums=0)
+    >>> check_training(lambda: tnp.zeros(2), step, loader, 4)
+    """
+    place, start = here(), loader.state
+    try:
+        batches = list(islice(loader, steps))
+        if steps < 1 or len(batches) < steps:
+            raise ArgumentError(
+                message(f"check_training{place} takes 1 step or more, and as many batches", f"got {steps} steps for "
+                        f"{len(batches)} batches", help="epochs=None makes a loader without an end")
+            )  # fmt: skip
+        like = eval_shape(make)
+        one = _next_state(like, step)
+
+        def looped(state: Any, count: int) -> Any:
+            for batch in islice(loader, count):
+                state = one(state, batch)
+            return state
+
+        def run() -> Any:
+            loader.seek(start)
+            return looped(make(), steps)
+
+        expected = run()
+        for name, leaf in _named(expected):
+            if _is_inexact(leaf) and not bool(np.isfinite(np.asarray(leaf)).all()):
+                raise AssertionError(message(f"check_training{place}: {name} is not finite after {steps} steps"))
+        _same(f"check_training{place}: the loop again", run(), expected)
+        for count in threads:
+            with config.using(threads=count):
+                _same(f"check_training{place}: on {count} of {list(threads)} threads", run(), expected)
+        loader.seek(start)
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "half.safetensors"
+            io.save(file, {"state": looped(make(), steps // 2), "loader": loader.state})
+            found = io.load(file, {"state": like, "loader": start})
+        loader.seek(found["loader"])
+        _same(f"check_training{place}: interrupted", looped(found["state"], steps - steps // 2), expected)
+        stacked = trees.tree_map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *batches)
+        scanned = jit(lambda state, xs: lax.scan(lambda s, x: (one(s, x), None), state, xs)[0])(make(), stacked)
+        _same(f"check_training{place}: as one scan", scanned, expected)
+        _check_donation(f"check_training{place}", step, like, batches[0])
+    finally:
+        loader.seek(start)
+
+
+def _arguments(batch: Any) -> tuple[Any, ...]:
+    return batch if type(batch) is tuple else (batch,)
+
+
+def _next_state(like: Any, step: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """Return the step as a function of a state and a batch to the next state."""
+    structure = trees.flatten(like)[1]
+
+    def one(state: Any, batch: Any) -> Any:
+        found = step(state, *_arguments(batch))
+        if trees.flatten(found)[1] == structure:
+            return found
+        if isinstance(found, tuple) and found and trees.flatten(found[0])[1] == structure:
+            return found[0]
+        raise ArgumentError(
+            message(
+                f"check_training{here()}: step returns the next state, or a tuple that begins with it",
+                f"expected {trees.structure_text(structure)}",
+                f"got {trees.structure_text(trees.flatten(found)[1])}",
+            )
+        )
+
+    return one
+
+
+def _named(tree: Tree) -> list[tuple[str, Any]]:
+    return [(path or "the state", leaf) for path, leaf, _ in parts(tree)]
+
+
+def _is_inexact(leaf: Any) -> bool:
+    return not _is_key(leaf) and dtypes.is_inexact(np.asarray(leaf).dtype)
+
+
+def _is_key(leaf: Any) -> bool:
+    return isinstance(leaf, Array) and not isinstance(leaf.type, ArrayType)
+
+
+def _same(way: str, found: Tree, expected: Tree) -> None:
+    """Raise AssertionError for the first leaf whose bits differ."""
+    for (name, x), (_, y) in zip(_named(found), _named(expected), strict=True):
+        a, b = (np.asarray(random.key_data(leaf) if _is_key(leaf) else leaf) for leaf in (x, y))
+        if (a.dtype, a.shape) != (b.dtype, b.shape):
+            raise AssertionError(
+                message(f"{way}, {name} has another type", f"expected {b.dtype}{list(b.shape)}",
+                        f"got {a.dtype}{list(a.shape)}")
+            )  # fmt: skip
+        if a.tobytes() != b.tobytes():
+            differs = int(np.count_nonzero(a != b))
+            most = f", by {np.abs(_wide(a) - _wide(b)).max():.2g} at most" if _is_inexact(a) else ""
+            raise AssertionError(message(f"{way}, {name} has other bits", f"{differs} of {a.size} elements{most}"))
+
+
+def _check_donation(way: str, step: Callable[..., Any], like: Any, batch: Any) -> None:
+    """Raise AssertionError if a step that donates its state leaves arrays of the next one in new memory."""
+    if not isinstance(step, JitFunction):
+        return
+    lowered = step.lower(like, *_arguments(batch))
+    types = lowered.program().output_types
+    count = len(trees.flatten(like)[0])
+    donated = lowered._signature.donated(lowered._call)
+    # Scalars are returned in new memory; what stands beside the state is no part of it
+    free = sum(bytes_of(type) for n, type in enumerate(types) if n >= count or not type.shape)
+    copied = lowered.memory().results - free
+    if set(donated) >= set(range(count)) and copied > 0:
+        raise AssertionError(
+            message(f"{way}: the step donates the state, and {copied:,} bytes of the next one are in new memory",
+                    help="every array of the next state must have the shape and dtype of one of the last")
+        )  # fmt: skip
+
+
+__all__ = ["check_grads", "check_jvp", "check_training", "check_vjp"]
 
 set_boundaries(globals(), __all__)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from tracer.errors import ArgumentError, DTypeError, ShapeError, message
@@ -49,6 +50,20 @@ def dot_product_attention(
         raise _refused(
             "there is one implementation", f"implementation={implementation!r}", 'leave it out, or say "xla"'
         )
+    return attended(
+        query, key, value, bias, mask, scale=scale, is_causal=is_causal, query_seq_lengths=query_seq_lengths,
+        key_value_seq_lengths=key_value_seq_lengths, local_window_size=local_window_size,
+        return_residual=return_residual,
+    )  # fmt: skip
+
+
+def attended(
+    query: Any, key: Any, value: Any, bias: Any = None, mask: Any = None, *, scale: Any = None,
+    is_causal: bool = False, query_seq_lengths: Any = None, key_value_seq_lengths: Any = None,
+    local_window_size: int | tuple[int, int] | None = None, return_residual: bool = False,
+    on_weights: Callable[[Array], Array] | None = None,
+) -> Any:  # fmt: skip
+    """Return what `dot_product_attention` returns. on_weights: a function of the softmax, such as dropout."""
     wanted = array_of(_NAME, query).shape
     q, k, v = (_with_batch(x) for x in (query, key, value))
     _check(q, k, v)
@@ -65,7 +80,8 @@ def dot_product_attention(
     seen = _seen(together, mask, is_causal, query_seq_lengths, key_value_seq_lengths, local_window_size)
     if seen is not None:
         logits = where(seen, logits, -0.7 * float(dtypes.finfo(wide).max))
-    found = einsum("bkgts,bskh->btkgh", softmax(logits).astype(v.dtype), v)
+    weights = softmax(logits) if on_weights is None else on_weights(softmax(logits))
+    found = einsum("bkgts,bskh->btkgh", weights.astype(v.dtype), v)
     found = reshape(found, (batch, targets, heads, size))
     if query_seq_lengths is not None:
         found = where(_counted(query_seq_lengths, batch, targets)[:, :, None, None], found, 0)
@@ -124,7 +140,7 @@ def _seen(
     if mask is not None:
         given = array_of(_NAME, mask)
         if given.dtype != dtypes.BOOL:
-            raise _refused("mask holds bools", str(given.type), "what is added to the logits is bias=", DTypeError)
+            raise _refused("mask holds bools", str(given.type), "pass numbers for the logits as bias=", DTypeError)
         parts.append(_grouped("mask", given, together))
     if is_causal:
         parts.append(source <= query)

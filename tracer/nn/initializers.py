@@ -18,7 +18,7 @@ from tracer import random
 from tracer.absent import absent
 from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import dtypes
-from tracer.numpy import full, sqrt
+from tracer.numpy import full, moveaxis, pad, sqrt
 from tracer.numpy import ones as ones_
 from tracer.numpy import zeros as zeros_
 from tracer.numpy.core.conversion import array_of, dtype_of_argument, sizes_argument
@@ -140,7 +140,8 @@ def variance_scaling(
         )
 
     def draw(key: Any, shape: tuple[int, ...], chosen: dtypes.DType) -> Array:
-        variance = _of(scale / _FANS[mode](*_fans(shape, in_axis, out_axis, batch_axis)), chosen)
+        terms = _FANS[mode](*_fans(shape, in_axis, out_axis, batch_axis)) or 1.0  # 0 of arrays without elements
+        variance = _of(scale / terms, chosen)
         return _DISTRIBUTIONS[distribution](key, shape, chosen, variance)
 
     return _initializer(draw, dtype)
@@ -203,6 +204,57 @@ def he_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dt
 
 xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
 kaiming_uniform, kaiming_normal = he_uniform, he_normal
+
+
+def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """Return an initializer of orthogonal matrices, drawn uniformly, times `scale`.
+
+    column_axis: the axis of the columns; all others together make the rows. Columns are orthonormal, or rows where
+    they are fewer. Raises ShapeError for shapes of fewer than two axes. Saxe, McClelland & Ganguli 2014,
+    arXiv:1312.6120.
+
+    >>> w = tracer.nn.initializers.orthogonal()(tracer.random.key(0), (4, 2))
+    >>> tnp.linalg.svdvals(w).round(8)
+    Array([1., 1.], f64)
+    """
+
+    def draw(key: Any, shape: tuple[int, ...], chosen: dtypes.DType) -> Array:
+        if len(shape) < 2:
+            raise ShapeError(
+                message(f"initializers.orthogonal{here()} takes shapes of two axes or more", f"got {shape}")
+            )
+        axis = axis_of("initializers.orthogonal", column_axis, len(shape))
+        columns = shape[axis]
+        rows = math.prod(shape[:axis] + shape[axis + 1 :])
+        drawn = random.orthogonal(key, rows, (), chosen, columns).reshape(*shape[:axis], *shape[axis + 1 :], columns)
+        return moveaxis(drawn, -1, axis) * _of(scale, chosen)
+
+    return _initializer(draw, dtype)
+
+
+def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """Return an initializer of convolution kernels that are zero but for an orthogonal matrix in the middle.
+
+    scale, column_axis: as in `orthogonal`, of the matrix in the last two axes. Raises ShapeError unless shapes have
+    three to five axes, and the last is not shorter than the one before. Xiao et al. 2018, arXiv:1806.05393.
+
+    >>> tracer.nn.initializers.delta_orthogonal()(tracer.random.key(0), (3, 1, 1))[:, 0, 0] ** 2
+    Array([0., 1., 0.], f64)
+    """
+
+    def draw(key: Any, shape: tuple[int, ...], chosen: dtypes.DType) -> Array:
+        if len(shape) not in (3, 4, 5) or shape[-1] < shape[-2]:
+            raise ShapeError(
+                message(
+                    f"initializers.delta_orthogonal{here()} takes shapes [..., n, m] of three to five axes, n <= m",
+                    f"got {shape}",
+                )
+            )
+        matrix = orthogonal(scale, column_axis, chosen)(key, shape[-2:])
+        middle = [((size - 1) // 2, size - 1 - (size - 1) // 2) for size in shape[:-2]]
+        return pad(matrix.reshape(*[1] * len(middle), *shape[-2:]), [*middle, (0, 0), (0, 0)])
+
+    return _initializer(draw, dtype)
 
 
 def _initializer(draw: Callable[[Any, tuple[int, ...], dtypes.DType], Array], default: Any) -> Initializer:
@@ -284,9 +336,9 @@ def _on_disk(key: Any, shape: tuple[int, ...], dtype: dtypes.DType, radius: Call
 _DISTRIBUTIONS = {"truncated_normal": _truncated, "normal": _normal, "uniform": _uniform}
 
 __all__ = [
-    "Initializer", "constant", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "kaiming_normal",
-    "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal", "ones", "truncated_normal", "uniform",
-    "variance_scaling", "xavier_normal", "xavier_uniform", "zeros",
+    "Initializer", "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",
+    "kaiming_normal", "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal", "ones", "orthogonal",
+    "truncated_normal", "uniform", "variance_scaling", "xavier_normal", "xavier_uniform", "zeros",
 ]  # fmt: skip
 
 

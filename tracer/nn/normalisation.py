@@ -14,6 +14,8 @@ from tracer.numpy import (
     abs as absolute,
 )
 from tracer.numpy import (
+    any,
+    broadcast_to,
     exp,
     expand_dims,
     isfinite,
@@ -47,9 +49,19 @@ def _peak(x: Array, axis: Axis, where_: Any) -> Array:
 
     For complex numbers, the maximum of the real parts, which set the size of exponentials.
     """
-    size = real(x) if dtypes.is_complex(x.dtype) else x
-    top = stop_gradient(max(size, axis, keepdims=True, initial=-math.inf, where=where_))
+    top = _top(x, axis, where_)
     return where(isfinite(top), top, 0.0)
+
+
+def _shift(x: Array, axis: Axis, where_: Any) -> Array:
+    """Return `_peak`, but infinite where a maximum is +inf, so that an overflow makes a whole row NaN."""
+    top = _top(x, axis, where_)
+    return where(top == -math.inf, 0.0, top)
+
+
+def _top(x: Array, axis: Axis, where_: Any) -> Array:
+    size = real(x) if dtypes.is_complex(x.dtype) else x
+    return stop_gradient(max(size, axis, keepdims=True, initial=-math.inf, where=where_))
 
 
 def logsumexp(
@@ -74,17 +86,38 @@ def logsumexp(
         mask = factors != 0
         where = mask if where is None else mask & truth("logsumexp", where)
     peak = _peak(x, axis, where)
-    terms = exp(x - peak) if b is None else factors * exp(x - peak)
-    total = sum(terms, axis, keepdims=True, where=where)
+    raised = exp(_hidden(where, x - peak))
+    total = sum(raised if b is None else factors * raised, axis, keepdims=True, where=where)
     direction = sign(total)
+    total = _or_one(total, axis, where, x)
     of_size = return_sign or (b is not None and not dtypes.is_complex(x.dtype))
-    result = log(absolute(total) if of_size else total) + peak
+    result = _or_nothing(log(absolute(total) if of_size else total) + peak, axis, where, x)
     if of_size and not return_sign:
         result = _nan_below_zero(result, direction)
     if not keepdims:
         axes = shape.axes_tuple(axis, x.ndim, f"logsumexp{here()}")
         result, direction = squeeze(result, axes), squeeze(direction, axes)
     return (result, direction) if return_sign else result
+
+
+def _hidden(mask: Any, x: Array) -> Array:
+    """Return -inf where the mask leaves an element out: its exponential is 0, and so is the derivative."""
+    return x if mask is None else where(mask, x, -math.inf)
+
+
+def _or_one(total: Array, axis: Axis, mask: Any, x: Array) -> Array:
+    """Return 1 instead of a sum of no terms, which is divided by, and whose logarithm is taken."""
+    return total if mask is None else where(_some(axis, mask, x), total, 1.0)
+
+
+def _or_nothing(result: Array, axis: Axis, mask: Any, x: Array) -> Array:
+    """Return -inf instead of the logarithm of a sum of no terms."""
+    return result if mask is None else where(_some(axis, mask, x), result, -math.inf)
+
+
+def _some(axis: Axis, mask: Any, x: Array) -> Array:
+    """Return whether the mask keeps an element, of x's shape with the axes of size 1."""
+    return any(broadcast_to(truth("where", mask), x.shape), axis, keepdims=True)
 
 
 def _nan_below_zero(result: Array, direction: Array) -> Array:
@@ -95,7 +128,7 @@ def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = Fa
     """Return the logarithm of the mean of exp(x) over axes, without overflow.
 
     x: [*s]; axis: one or several, by default all; keepdims: keep them with size 1; where: bools that broadcast with x,
-    False for terms left out. Returns [*s minus axes], floats or complex numbers; integers are cast.
+    False for terms left out. Returns [*s minus axes], floats or complex numbers; integers are cast. NaN for no terms.
 
     >>> tracer.nn.logmeanexp(tnp.asarray([1000.0, 1000.0]))
     Array(1000., f64)
@@ -103,7 +136,8 @@ def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = Fa
     (value,) = promoted_inexact("logmeanexp", x)
     axes = shape.axes_tuple(axis, value.ndim, f"logmeanexp{here()}")
     if where is None:
-        count: Any = math.log(shape.size([value.shape[d] for d in axes]))
+        terms = shape.size([value.shape[d] for d in axes])
+        count: Any = math.log(terms) if terms else -math.inf
     else:
         count = log(sum(truth("logmeanexp", where), axis, dtype=value.dtype, keepdims=keepdims))
     return logsumexp(value, axis, keepdims=keepdims, where=where) - count
@@ -111,6 +145,8 @@ def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = Fa
 
 def softmax(x: Any, axis: Axis = -1, where: Any = None, initial: Any = -math.inf) -> Array:
     """Return exp(x) over its sum along axes: positive, with sum 1. Elements that `where` leaves out become 0.
+
+    A row with +inf is NaN throughout, so that an overflow shows in the loss.
 
     x: numbers [*s]; axis: one or several, by default the last; where: bools that broadcast with x; initial: no effect,
     as nothing overflows. Returns floats or complex numbers [*s]; integers are cast.
@@ -120,14 +156,8 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None, initial: Any = -math.inf
     """
     del initial
     (value,) = promoted_inexact("softmax", x)
-    raised = exp(value - _peak(value, axis, where))
-    if where is not None:
-        raised = _kept(where, raised)
-    return raised / sum(raised, axis, keepdims=True)
-
-
-def _kept(mask: Any, x: Array) -> Array:
-    return where(mask, x, 0.0)
+    raised = exp(_hidden(where, value - _shift(value, axis, where)))
+    return raised / _or_one(sum(raised, axis, keepdims=True), axis, where, value)
 
 
 def log_softmax(x: Any, axis: Axis = -1, where: Any = None, initial: Any = -math.inf) -> Array:
@@ -140,13 +170,9 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None, initial: Any = -math
     """
     del initial
     (value,) = promoted_inexact("log_softmax", x)
-    shifted = value - _peak(value, axis, where)
-    result = shifted - log(sum(exp(shifted), axis, keepdims=True, where=where))
-    return result if where is None else _below(where, result)
-
-
-def _below(mask: Any, x: Array) -> Array:
-    return where(mask, x, -math.inf)
+    shifted = value - _shift(value, axis, where)
+    total = sum(exp(_hidden(where, shifted)), axis, keepdims=True)
+    return _hidden(where, shifted - log(_or_one(total, axis, where, value)))
 
 
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Array:

@@ -1,0 +1,19 @@
+"""Batches of data for training: `Loader`, its sources, and `ahead`, which prepares them while others are in use.
+
+A position in the data is two integers: batches follow from (key, epoch, batch) alone.
+
+>>> from tracer import data
+>>> loader = data.Loader((np.arange(6), np.arange(6) ** 2), 2, epochs=1)
+>>> [x.tolist() for x, y in loader]
+[[0, 1], [2, 3], [4, 5]]
+"""
+
+from tracer.data.loader import Loader
+from tracer.data.prefetch import ahead
+from tracer.data.sources import Rows, Windows, load_npy, load_safetensors, split
+
+__all__ = ["Loader", "Rows", "Windows", "ahead", "load_npy", "load_safetensors", "split"]
+
+
+def __dir__() -> list[str]:
+    return __all__

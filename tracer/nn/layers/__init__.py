@@ -1,0 +1,1 @@
+"""Layers: modules with parameters, normalisation, pooling, and layers that draw or change shapes."""

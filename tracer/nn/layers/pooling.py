@@ -1,0 +1,459 @@
+"""Pooling: maxima and means over windows, over parts of given numbers, and over all positions."""
+
+# mypy: disable-error-code="no-any-return"
+# (inputs are `Any`, and so are their methods' results)
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from tracer import lax
+from tracer import numpy as tnp
+from tracer.errors import ArgumentError, DTypeError, ShapeError, message
+from tracer.ir import dtypes
+from tracer.nn.layers.windows import Pads, check_windows, pads, per_axis
+from tracer.nn.module import Module, place
+from tracer.trace.array import Array
+from tracer.trace.source import here
+from tracer.trace.tracebacks import set_boundaries
+
+
+def max_pool(
+    x: Any, size: int | Sequence[int], *, stride: int | Sequence[int] | None = None, padding: Any = 0,
+    dilation: int | Sequence[int] = 1, ceil_mode: bool = False,
+) -> Array:  # fmt: skip
+    """Return the maximum of every window over the last axes.
+
+    x: real numbers [b, c, *s], or any [..., *s] if `size` is one integer for each axis; stride: by default the size;
+    padding: an integer, or an integer or a pair (before, after) for each axis, of at most half the window, which is
+    never a maximum; dilation: the distance of elements in a window; ceil_mode: whether windows may reach over the end.
+    Returns [..., *windows] of x's dtype. Of equal elements the first one has the derivative, as in PyTorch. Raises
+    ArgumentError for settings that do not fit, ShapeError for windows longer than their axis.
+
+    >>> nn.max_pool(tnp.arange(16.0).reshape(1, 1, 4, 4), 2)[0, 0]
+    Array([[ 5.,  7.],
+           [13., 15.]], f64)
+    """
+    x = _real("max_pool", x)
+    window = _Window("max_pool", _rank("max_pool", x, size), size, stride, padding, dilation, ceil_mode)
+    return _max(f"max_pool{here()}", x, window)
+
+
+def avg_pool(
+    x: Any, size: int | Sequence[int], *, stride: int | Sequence[int] | None = None, padding: Any = 0,
+    ceil_mode: bool = False, count_include_pad: bool = True,
+) -> Array:  # fmt: skip
+    """Return the mean of every window over the last axes.
+
+    x: real numbers [b, c, *s], or any [..., *s] if `size` is one integer for each axis; stride: by default the size;
+    padding: zeros, an integer, or an integer or a pair (before, after) for each axis, of at most half the window;
+    ceil_mode: whether windows may reach over the end; count_include_pad: whether padding counts as elements. Returns
+    [..., *windows] of x's dtype, floats for integers, computed in float32 at least. Raises ArgumentError for settings
+    that do not fit, ShapeError for windows longer than their axis.
+
+    >>> nn.avg_pool(tnp.arange(16.0).reshape(1, 1, 4, 4), 2)[0, 0]
+    Array([[ 2.5,  4.5],
+           [10.5, 12.5]], f64)
+    """
+    x = _real("avg_pool", x)
+    window = _Window("avg_pool", _rank("avg_pool", x, size), size, stride, padding, 1, ceil_mode)
+    return _mean(f"avg_pool{here()}", x, window, count_include_pad)
+
+
+_FEW_PARTS: Final = 32  # of an axis, each with a loop of its own: more take longer to compile
+
+
+class _Window:
+    """Settings of a window, one entry an axis."""
+
+    def __init__(
+        self, what: str, rank: int, size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+    ) -> None:
+        self.size = per_axis(what, "size", size, rank)
+        self.stride = self.size if stride is None else per_axis(what, "stride", stride, rank)
+        self.padding = pads(what, padding, rank)
+        self.dilation = per_axis(what, "dilation", dilation, rank)
+        self.ceil_mode = ceil_mode
+        self.wide = tuple((k - 1) * d + 1 for k, d in zip(self.size, self.dilation, strict=True))
+        if any(2 * max(pair) > k for pair, k in zip(self.padding, self.wide, strict=True)):
+            raise ArgumentError(
+                message(
+                    f"nn.{what}{here()}: padding is at most half the window",
+                    f"got padding={padding!r} for windows of {self.wide}",
+                    help="more would make windows of padding alone",
+                )
+            )
+
+    def reach(self, sizes: Sequence[int]) -> Pads:
+        """Return the padding of axes, longer at the end where windows reach over it. No window starts beyond it."""
+        if not self.ceil_mode:
+            return self.padding
+        found = []
+        for n, wide, step, (before, after) in zip(sizes, self.wide, self.stride, self.padding, strict=True):
+            count = -((wide - before - n - after) // step) + 1
+            count -= (count - 1) * step >= n + before
+            found.append((before, max((count - 1) * step + wide - before - n, after)))
+        return tuple(found)
+
+
+def _real(what: str, x: Any) -> Array:
+    x = tnp.asarray(x)
+    if dtypes.is_complex(x.dtype):
+        raise DTypeError(message(f"{what}{here()} takes real numbers", f"got {x.type}"))
+    return x
+
+
+def _rank(what: str, x: Array, size: Any) -> int:
+    rank = len(size) if isinstance(size, Sequence) else x.ndim - 2
+    if rank < 1 or rank > x.ndim:
+        raise ShapeError(
+            message(
+                f"{what}{here()}: one size is for inputs [b, c, *s], sizes are for the last axes",
+                f"got size={size!r} for {x.type}",
+            )
+        )
+    return rank
+
+
+def _windows(x: Array, window: _Window, start: Any, join: Callable[[Any, Any], Any]) -> Array:
+    front = x.ndim - len(window.size)
+    result: Array = lax.reduce_window(
+        x, start, join, (1,) * front + window.size, (1,) * front + window.stride,
+        ((0, 0),) * front + window.reach(x.shape[front:]), window_dilation=(1,) * front + window.dilation,
+    )  # fmt: skip
+    return result
+
+
+def _max(who: str, x: Array, window: _Window) -> Array:
+    check_windows(who, x, window.wide, window.padding)
+    if dtypes.is_float(x.dtype):
+        least: Any = -math.inf
+    else:
+        least = False if x.dtype == np.bool_ else np.iinfo(x.dtype).min
+    return _windows(x, window, least, lax.max)
+
+
+def _mean(who: str, x: Array, window: _Window, count_padding: bool) -> Array:
+    check_windows(who, x, window.wide, window.padding)
+    dtype = x.dtype if dtypes.is_float(x.dtype) else tnp.asarray(0.0).dtype
+    sums = _windows(x.astype(tnp.promote_types(dtype, "float32")), window, 0.0, lax.add)
+    counts = np.ones((), "int64")
+    sizes = x.shape[x.ndim - len(window.size) :]
+    reach = window.reach(sizes)
+    for axis, n in enumerate(sizes):
+        first, last = window.padding[axis] if count_padding else (0, 0)
+        starts = np.arange(sums.shape[x.ndim - len(sizes) + axis]) * window.stride[axis] - reach[axis][0]
+        ends = np.minimum(starts + window.size[axis], n + last)
+        counts = counts[..., None] * (ends - np.maximum(starts, -first))
+    result: Array = (sums / tnp.asarray(counts, sums.dtype)).astype(dtype)
+    return result
+
+
+class _Pool(Module):
+    """Pooling over windows, of any rank."""
+
+    rank: ClassVar[int]
+
+    def _set(self, size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> None:
+        window = _Window(type(self).__name__, self.rank, size, stride, padding, dilation, ceil_mode)
+        self.size, self.stride, self.padding = window.size, window.stride, window.padding
+        self.ceil_mode = ceil_mode
+
+    def _checked(self, x: Any) -> Array:
+        return check_rank(self, x, self.rank)
+
+
+def check_rank(layer: Module, x: Any, rank: int) -> Array:
+    """Return the input as an array. Raises ShapeError unless it is [b, c, *s] or [c, *s] with `rank` sizes."""
+    x = _real(place(layer), x)
+    if x.ndim not in (rank + 1, rank + 2):
+        sizes = ("t", "h, w", "d, h, w")[rank - 1]
+        raise ShapeError(
+            message(
+                f"{place(layer)} takes [b, c, {sizes}]", f"got {x.type}{here()}", help=f"or one example, [c, {sizes}]"
+            )
+        )
+    return x
+
+
+class _MaxPool(_Pool):
+    def __init__(
+        self, size: int | Sequence[int], *, stride: int | Sequence[int] | None = None, padding: Any = 0,
+        dilation: int | Sequence[int] = 1, ceil_mode: bool = False,
+    ) -> None:  # fmt: skip
+        self._set(size, stride, padding, dilation, ceil_mode)
+        self.dilation = per_axis(type(self).__name__, "dilation", dilation, self.rank)
+
+    def __call__(self, x: Any) -> Array:
+        window = _Window(
+            type(self).__name__, self.rank, self.size, self.stride, self.padding, self.dilation, self.ceil_mode
+        )
+        return _max(place(self), self._checked(x), window)
+
+
+class _AvgPool(_Pool):
+    def __init__(
+        self, size: int | Sequence[int], *, stride: int | Sequence[int] | None = None, padding: Any = 0,
+        ceil_mode: bool = False, count_include_pad: bool = True,
+    ) -> None:  # fmt: skip
+        self._set(size, stride, padding, 1, ceil_mode)
+        self.count_include_pad = count_include_pad
+
+    def __call__(self, x: Any) -> Array:
+        window = _Window(type(self).__name__, self.rank, self.size, self.stride, self.padding, 1, self.ceil_mode)
+        return _mean(place(self), self._checked(x), window, self.count_include_pad)
+
+
+class MaxPool1d(_MaxPool):
+    """Maximum of every window over the last axis, [b, c, t] or [c, t]; see `max_pool`.
+
+    >>> nn.MaxPool1d(2)(tnp.asarray([[1.0, 3.0, 2.0, 0.0]]))
+    Array([[3., 2.]], f64)
+    """
+
+    rank = 1
+
+
+class MaxPool2d(_MaxPool):
+    """Maximum of every window over the last two axes, [b, c, h, w] or [c, h, w]; see `max_pool`.
+
+    >>> nn.MaxPool2d(3, stride=2, padding=1)(tnp.ones((5, 3, 8, 8))).shape
+    (5, 3, 4, 4)
+    """
+
+    rank = 2
+
+
+class MaxPool3d(_MaxPool):
+    """Maximum of every window over the last three axes, [b, c, d, h, w] or [c, d, h, w]; see `max_pool`.
+
+    >>> nn.MaxPool3d(2)(tnp.ones((1, 3, 4, 4, 4))).shape
+    (1, 3, 2, 2, 2)
+    """
+
+    rank = 3
+
+
+class AvgPool1d(_AvgPool):
+    """Mean of every window over the last axis, [b, c, t] or [c, t]; see `avg_pool`.
+
+    >>> nn.AvgPool1d(2)(tnp.asarray([[1.0, 3.0, 2.0, 0.0]]))
+    Array([[2., 1.]], f64)
+    """
+
+    rank = 1
+
+
+class AvgPool2d(_AvgPool):
+    """Mean of every window over the last two axes, [b, c, h, w] or [c, h, w]; see `avg_pool`.
+
+    >>> nn.AvgPool2d(2)(tnp.ones((5, 3, 8, 8))).shape
+    (5, 3, 4, 4)
+    """
+
+    rank = 2
+
+
+class AvgPool3d(_AvgPool):
+    """Mean of every window over the last three axes, [b, c, d, h, w] or [c, d, h, w]; see `avg_pool`.
+
+    >>> nn.AvgPool3d(2)(tnp.ones((1, 3, 4, 4, 4))).shape
+    (1, 3, 2, 2, 2)
+    """
+
+    rank = 3
+
+
+class _Adaptive(Module):
+    """Pooling over a given number of parts of each axis."""
+
+    rank: ClassVar[int]
+
+    def __init__(self, output: int | Sequence[int | None] | None) -> None:
+        given = tuple(output) if isinstance(output, Sequence) else (output,) * self.rank
+        what = type(self).__name__
+        per_axis(what, "output", [1 if n is None else n for n in given], self.rank)
+        self.output = given
+
+    def __call__(self, x: Any) -> Array:
+        x = check_rank(self, x, self.rank)
+        sizes = x.shape[x.ndim - self.rank :]
+        if not all(sizes):
+            raise ShapeError(message(f"{place(self)}: there are no positions to pool", f"got {x.type}{here()}"))
+        output = tuple(n if wanted is None else wanted for n, wanted in zip(sizes, self.output, strict=True))
+        return self._pooled(x, output)
+
+    def _pooled(self, x: Array, output: tuple[int, ...]) -> Array:
+        raise NotImplementedError
+
+
+def _parts(n: int, count: int) -> tuple[Any, Any]:
+    """Return the indices [count, k] of `count` parts of n elements, and which of them count.
+
+    Part i is from floor(i n / count) up to ceil((i + 1) n / count): PyTorch's AdaptiveAvgPool2d.
+    """
+    starts = np.arange(count) * n // count
+    ends = -(-np.arange(1, count + 1) * n // count)
+    places = starts[:, None] + np.arange((ends - starts).max())
+    return np.minimum(places, ends[:, None] - 1), places < ends[:, None]
+
+
+def _slices(x: Array, axis: int, count: int) -> list[Array]:
+    """Return the parts of an axis as slices: loops over them read neighbours, where a gather takes every element."""
+    n = x.shape[axis]
+    ends = [-(-(part + 1) * n // count) for part in range(count)]
+    return [x[(slice(None),) * axis + (slice(part * n // count, end),)] for part, end in enumerate(ends)]
+
+
+def _equal_parts(sizes: Sequence[int], output: Sequence[int]) -> bool:
+    return all(count and n % count == 0 for n, count in zip(sizes, output, strict=True))
+
+
+class _AdaptiveAvg(_Adaptive):
+    def _pooled(self, x: Array, output: tuple[int, ...]) -> Array:
+        first = x.ndim - self.rank
+        if _equal_parts(x.shape[first:], output):
+            size = tuple(n // count for n, count in zip(x.shape[first:], output, strict=True))
+            return _mean(place(self), x, _Window(type(self).__name__, self.rank, size, None, 0, 1, False), True)
+        dtype = x.dtype if dtypes.is_float(x.dtype) else tnp.asarray(0.0).dtype
+        y = x.astype(tnp.promote_types(dtype, "float32"))
+        for axis, count in enumerate(output, first):
+            if count <= _FEW_PARTS:
+                y = tnp.concatenate([part.mean(axis, keepdims=True) for part in _slices(y, axis, count)], axis)
+                continue
+            indices, counted = _parts(x.shape[axis], count)
+            parts = tnp.where(counted, tnp.moveaxis(y, axis, -1)[..., indices], 0.0)
+            y = tnp.moveaxis(parts.sum(-1) / tnp.asarray(counted.sum(-1), y.dtype), -1, axis)
+        return y.astype(dtype)
+
+
+class _AdaptiveMax(_Adaptive):
+    def _pooled(self, x: Array, output: tuple[int, ...]) -> Array:
+        first = x.ndim - self.rank
+        if _equal_parts(x.shape[first:], output):
+            size = tuple(n // count for n, count in zip(x.shape[first:], output, strict=True))
+            return _max(place(self), x, _Window(type(self).__name__, self.rank, size, None, 0, 1, False))
+        # The last axis first, so that of equal maxima the first one in the order of rows is chosen
+        for axis, count in reversed(list(enumerate(output, first))):
+            if count <= _FEW_PARTS:
+                x = tnp.concatenate([self._greatest(part, axis) for part in _slices(x, axis, count)], axis)
+                continue
+            indices, _ = _parts(x.shape[axis], count)  # an index may stand twice: the maximum is the same
+            parts = tnp.moveaxis(x, axis, -1)[..., indices]
+            chosen = tnp.take_along_axis(parts, tnp.argmax(parts, -1, keepdims=True), -1)[..., 0]
+            x = tnp.moveaxis(chosen, -1, axis)
+        return x
+
+    def _greatest(self, x: Array, axis: int) -> Array:
+        """Return the maximum over one axis, which is kept. Of equal elements the first has the derivative."""
+        size = [1] * self.rank
+        size[axis - x.ndim] = x.shape[axis]
+        return _max(place(self), x, _Window(type(self).__name__, self.rank, size, None, 0, 1, False))
+
+
+class AdaptiveAvgPool1d(_AdaptiveAvg):
+    """Means of `output` parts of the last axis, [b, c, t] or [c, t], whose sizes differ by two at most.
+
+    output: an integer, or None to keep the axis. Computed in float32 at least.
+
+    >>> nn.AdaptiveAvgPool1d(2)(tnp.asarray([[1.0, 2.0, 6.0]]))
+    Array([[1.5, 4. ]], f64)
+    """
+
+    rank = 1
+
+
+class AdaptiveAvgPool2d(_AdaptiveAvg):
+    """Means of parts of the last two axes, [b, c, h, w] or [c, h, w].
+
+    output: an integer, or one for each axis; None keeps an axis. Part i of n is from floor(i size / n) up to
+    ceil((i + 1) size / n), as in PyTorch. Computed in float32 at least.
+
+    >>> nn.AdaptiveAvgPool2d((3, None))(tnp.ones((5, 2, 7, 7))).shape
+    (5, 2, 3, 7)
+    """
+
+    rank = 2
+
+
+class AdaptiveAvgPool3d(_AdaptiveAvg):
+    """Means of parts of the last three axes, [b, c, d, h, w] or [c, d, h, w]; see `AdaptiveAvgPool2d`.
+
+    >>> nn.AdaptiveAvgPool3d(1)(tnp.ones((5, 2, 4, 4, 4))).shape
+    (5, 2, 1, 1, 1)
+    """
+
+    rank = 3
+
+
+class AdaptiveMaxPool1d(_AdaptiveMax):
+    """Maxima of `output` parts of the last axis, [b, c, t] or [c, t]. Of equal elements the first has the derivative.
+
+    output: an integer, or None to keep the axis.
+
+    >>> nn.AdaptiveMaxPool1d(2)(tnp.asarray([[1.0, 2.0, 6.0]]))
+    Array([[2., 6.]], f64)
+    """
+
+    rank = 1
+
+
+class AdaptiveMaxPool2d(_AdaptiveMax):
+    """Maxima of parts of the last two axes, [b, c, h, w] or [c, h, w], as `AdaptiveAvgPool2d` divides them.
+
+    >>> nn.AdaptiveMaxPool2d(3)(tnp.ones((5, 2, 7, 7))).shape
+    (5, 2, 3, 3)
+    """
+
+    rank = 2
+
+
+class AdaptiveMaxPool3d(_AdaptiveMax):
+    """Maxima of parts of the last three axes, [b, c, d, h, w] or [c, d, h, w], as `AdaptiveAvgPool2d` divides them.
+
+    >>> nn.AdaptiveMaxPool3d(2)(tnp.ones((5, 2, 4, 4, 4))).shape
+    (5, 2, 2, 2, 2)
+    """
+
+    rank = 3
+
+
+class GlobalAvgPool(Module):
+    """Mean over all positions, [b, c, *s] -> [b, c], computed in float32 at least.
+
+    >>> nn.GlobalAvgPool()(tnp.ones((5, 3, 8, 8))).shape
+    (5, 3)
+    """
+
+    def __call__(self, x: Any) -> Array:
+        x = _with_positions(self, x)
+        dtype = x.dtype if dtypes.is_float(x.dtype) else tnp.asarray(0.0).dtype
+        means: Array = x.astype(tnp.promote_types(dtype, "float32")).mean(tuple(range(2, x.ndim))).astype(dtype)
+        return means
+
+
+class GlobalMaxPool(Module):
+    """Maximum over all positions, [b, c, *s] -> [b, c]. Equal maxima share the derivative.
+
+    >>> nn.GlobalMaxPool()(tnp.ones((5, 3, 8, 8))).shape
+    (5, 3)
+    """
+
+    def __call__(self, x: Any) -> Array:
+        x = _with_positions(self, x)
+        greatest: Array = x.max(tuple(range(2, x.ndim)))
+        return greatest
+
+
+def _with_positions(layer: Module, x: Any) -> Array:
+    x = _real(place(layer), x)
+    if x.ndim < 3:
+        raise ShapeError(message(f"{place(layer)} takes [b, c, *s] with one size or more", f"got {x.type}{here()}"))
+    return x
+
+
+set_boundaries(globals(), ["avg_pool", "max_pool"])
