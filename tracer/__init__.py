@@ -23,9 +23,9 @@ from tracer import (
     typing,
 )
 from tracer.absent import absent as _absent
-from tracer.interop import install as _install_interop
+from tracer.absent import install as _install_reasons
+from tracer.interop.einops import install as _install_interop
 from tracer.numpy.arrays.methods import install as _install
-from tracer.primitives.control.effects import check
 from tracer.primitives.elementwise.narrow_storage import widened as _widened
 from tracer.runtime.eager.execute import execute as _execute
 from tracer.runtime.eager.execute import prepared as _prepare
@@ -44,7 +44,10 @@ from tracer.runtime.system.devices import (
     process_count,
     process_index,
 )
+from tracer.runtime.system.shardings import NamedSharding, make_mesh, reshard, set_mesh, shard_map
+from tracer.runtime.system.shardings import PartitionSpec as P
 from tracer.runtime.values.callbacks import io_callback, pure_callback
+from tracer.runtime.values.checks import check
 from tracer.runtime.values.copying import copied as _copied
 from tracer.runtime.values.shape_dtype_struct import ShapeDtypeStruct
 from tracer.runtime.values.transfer import device_get, typeof
@@ -52,6 +55,7 @@ from tracer.settings import config, default_matmul_precision, enable_x64
 from tracer.trace.array import Array
 from tracer.trace.compile_time_eval import ensure_compile_time_eval
 from tracer.trace.trace import eager as _eager
+from tracer.trace.tracebacks import remembering as _remembering
 from tracer.trace.tracebacks import set_boundaries as _set_boundaries
 from tracer.trace.tracebacks import set_method_boundaries as _set_method_boundaries
 from tracer.transforms.checkpoint import checkpoint, remat
@@ -69,11 +73,15 @@ from tracer.version import VERSION as _VERSION
 if TYPE_CHECKING:
     from tracer import (
         custom_batching,
+        data,
         experimental,
         flatten_util,
+        io,
         lax,
+        logs,
         nn,
         ops,
+        optim,
         random,
         scipy,
         sharding,
@@ -93,31 +101,43 @@ checkpoint_policies = ad_checkpoint.checkpoint_policies
 _eager.execute, _eager.prepare, _eager.widened, _eager.copied = _execute, _prepare, _widened, _copied
 _install(Array)
 _install_interop()
+_install_reasons()
 
 # Modules imported at their first use
-_LATER = frozenset(
-    ("custom_batching", "experimental", "flatten_util", "lax", "nn", "ops", "random", "scipy", "sharding", "test_util")
-)
+_LATER = frozenset((
+    "custom_batching", "data", "experimental", "flatten_util", "io", "lax", "logs", "nn", "ops", "optim", "random",
+    "scipy", "sharding", "test_util",
+))  # fmt: skip
+
+# Functions of sparse derivatives, which bring sparse arrays along
+_SPARSE = frozenset(("hessian_sparsity", "jacobian_sparsity", "sparse_hessian", "sparse_jacobian"))
 
 
 def __getattr__(name: str) -> object:
     if name in _LATER:
         return _import_module(f"tracer.{name}")
+    if name in _SPARSE:
+        return getattr(_import_module("tracer.experimental.sparse"), name)
     raise _absent("tracer", name)
 
 
 __all__ = [
-    "Array", "Device", "ShapeDtypeStruct", "ad_checkpoint", "block_until_ready", "check", "checkpoint",
-    "checkpoint_policies", "closure_convert", "config", "custom_batching", "custom_derivatives", "custom_gradient",
-    "custom_jvp", "custom_vjp", "debug", "default_backend", "default_device", "default_matmul_precision",
-    "device_count", "device_get", "device_put", "devices", "disable_jit", "dtypes", "effects_barrier", "enable_x64",
-    "ensure_compile_time_eval", "errors", "eval_shape", "experimental", "flatten_util", "float0", "grad", "hessian",
-    "hvp", "io_callback", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize",
-    "local_device_count", "local_devices", "make_jaxpr", "make_program", "named_call", "named_scope", "nn", "numpy",
-    "ops", "process_count", "process_index", "pure_callback", "random", "remat", "scipy", "sharding", "test_util",
-    "tree", "tree_util", "typeof", "typing", "value_and_grad", "vjp", "vmap",
+    "Array", "Device", "NamedSharding", "P", "ShapeDtypeStruct", "ad_checkpoint", "block_until_ready", "check",
+    "checkpoint", "checkpoint_policies", "closure_convert", "config", "custom_batching", "custom_derivatives",
+    "custom_gradient", "custom_jvp", "custom_vjp", "data", "debug", "default_backend", "default_device",
+    "default_matmul_precision", "device_count", "device_get", "device_put", "devices", "disable_jit", "dtypes",
+    "effects_barrier", "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape", "experimental", "flatten_util",
+    "float0", "grad", "hessian", "hessian_sparsity", "hvp", "io", "io_callback", "jacfwd", "jacobian",
+    "jacobian_sparsity", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "local_device_count",
+    "local_devices", "logs", "make_jaxpr", "make_mesh", "make_program", "named_call", "named_scope", "nn", "numpy",
+    "ops", "optim", "process_count", "process_index", "pure_callback", "random", "remat", "reshard", "scipy",
+    "set_mesh", "shard_map", "sharding", "sparse_hessian", "sparse_jacobian", "test_util", "tree", "tree_util",
+    "typeof", "typing", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 
 _set_boundaries(globals(), __all__)
+for _name in ("checkpoint", "grad", "hessian", "jacfwd", "jacrev", "named_call", "value_and_grad", "vmap"):
+    globals()[_name] = _remembering(globals()[_name])
+globals().update(jacobian=jacrev, remat=checkpoint)  # other names of the same functions
 for _class in (custom_jvp, custom_vjp, _custom_vmap, _JitFunction):
     _set_method_boundaries(_class)

@@ -5,28 +5,31 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+from tracer import torch_names
+
 _DEVICES = "for arrays spread over many devices or processes; each array lies on one device, tracer.devices()"
 _SETTINGS = "a setting of XLA, or of JAX's own checks; tracer.config has ours"
 _INSIDE = "internal to JAX"
 _XLA = "an interface to XLA's compiler or runtime"
 _TYPES = "a name for annotations and settings of XLA, which nothing accepts here"
 _REFS = "arrays are values: x[i] = v rebinds the name to a new value, in traced functions, too"
-_FACTORS = "not yet: linear algebra by eigenvalues and orthogonal factors"
-_TRANSFORMS = "not yet: Fourier transforms in compiled code"
-_SPECIAL = "not yet: this function"
 _NANS = "no operation is watched while it runs; tracer.check(tnp.isfinite(x).all(), text) faults where it stands"
 _SHARED = "for arrays spread over devices"
 
 ABSENT: dict[str, dict[str, str]] = {
     "tracer": {
         **dict.fromkeys(
-            ("NamedSharding", "P", "Shard", "copy_to_host_async", "host_count", "host_id", "host_ids",
+            ("Shard", "copy_to_host_async", "host_count", "host_id", "host_ids",
              "make_array_from_callback", "make_array_from_process_local_data", "make_array_from_single_device_arrays",
-             "make_mesh", "process_indices", "reshard", "set_mesh", "memory", "remove_size_one_mesh_axis_from_type",
+             "process_indices", "memory", "remove_size_one_mesh_axis_from_type",
              "auto_pcast", "distributed"), _DEVICES,
         ),
         **dict.fromkeys(
-            ("pmap", "shard_map", "smap"), f"{_DEVICES}; vmap(axis_name=...) has the collectives of tracer.lax",
+            ("pmap", "smap"), f"{_DEVICES}; vmap(axis_name=...) has the collectives of tracer.lax",
         ),
         **dict.fromkeys(
             ("allow_f16_reductions", "array_garbage_collection_guard", "check_tracer_leaks", "checking_leaks",
@@ -48,7 +51,7 @@ ABSENT: dict[str, dict[str, str]] = {
         "collect_profile": _INSIDE,
         "dlpack": "tracer.numpy.from_dlpack and np.from_dlpack(x) take each other's arrays",
         "ds": "a slice of Pallas kernels",
-        "example_libraries": "optimizers and layers are libraries of their own: a step is a function of grad's result",
+        "example_libraries": "tracer.optim has optimizers, with Optax's names",
         "export": "not yet: programs that leave the process",
         "fwd_and_bwd": "vjp gives both halves",
         "image": "not yet: scipy.ndimage.map_coordinates reads between pixels",
@@ -81,11 +84,23 @@ ABSENT: dict[str, dict[str, str]] = {
         "maps": _SHARED,
         "mesh_utils": _DEVICES,
         "multihost_utils": _DEVICES,
-        "ode": "not yet: scan or while_loop of a step; scipy.integrate.solve_ivp takes jitted functions",
         "pallas": "kernels are made by the compiler; f.lower(x).loops() shows them",
         "pjit": _DEVICES,
         "shard_map": _DEVICES,
-        "sparse": "not yet: arrays are dense",
+    },
+    "tracer.experimental.sparse": {
+        **dict.fromkeys(
+            ("BCSR", "bcsr_broadcast_in_dim", "bcsr_concatenate", "bcsr_dot_general", "bcsr_extract", "bcsr_fromdense",
+             "bcsr_sum_duplicates", "bcsr_todense"), "BCOO has batch axes, CSR compressed rows",
+        ),
+        **dict.fromkeys(
+            ("CuSparseEfficiencyWarning", "SparseEfficiencyError", "SparseEfficiencyWarning", "SparseTracer"), _INSIDE
+        ),
+        "bcoo_broadcast_in_dim": "a product with a dense array broadcasts that; repeated entries are dense in an axis",
+        "bcoo_conv_general_dilated": "a convolution of few elements is a product with a sparse matrix",
+        "bcoo_gather": "m[i], bcoo_slice and bcoo_dynamic_slice take boxes; a product with a selecting matrix the rest",
+        "linalg": "tracer.scipy.sparse.linalg has cg, bicgstab and gmres, which take m; SciPy's spsolve m.to_scipy()",
+        "sparsify": "functions of dense arrays stay dense; write m @ x, m * x and m.sum(), or bcoo_dot_general",
     },
     "tracer.dtypes": {
         "TypePromotionError": "dtypes that do not join raise tracer.errors.DTypeError",
@@ -110,19 +125,13 @@ ABSENT: dict[str, dict[str, str]] = {
             ("AccuracyMode", "Tolerance", "ConvGeneralDilatedDimensionNumbers", "DotAlgorithm", "DotAlgorithmPreset",
              "DotDimensionNumbers", "PrecisionLike", "RandomAlgorithm"), _TYPES,
         ),
-        **dict.fromkeys(("pcast", "precv", "psend", "ragged_all_to_all", "with_sharding_constraint"), _SHARED),
+        **dict.fromkeys(("pcast", "precv", "psend", "ragged_all_to_all"), _SHARED),
         **dict.fromkeys(("after_all", "composite", "create_token", "dce_sink", "stage"), _XLA),
-        "bessel_i0e": "tracer.scipy.special.i0e",
-        "bessel_i1e": "tracer.scipy.special.i1e",
-        "betainc": "tracer.scipy.special.betainc",
-        "zeta": "tracer.scipy.special.zeta",
         **dict.fromkeys(
             ("RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general"), "not yet: products by groups"
         ),
-        "FftType": "not yet: Fourier transforms",
         "conv_general_permutations": "conv_dimension_numbers gives the axes",
         "conv_transpose_shape_tuple": "conv_transpose(...).shape under eval_shape says it",
-        "fft": "not yet: Fourier transforms",
         "rng_bit_generator": "its stream is the device's own; tracer.random.bits gives the same bits everywhere",
         "rng_uniform": "it has no key; tracer.random.uniform has one",
         "scaled_dot": "not yet: products of block-scaled short floats",
@@ -130,12 +139,6 @@ ABSENT: dict[str, dict[str, str]] = {
     },
     "tracer.lax.linalg": {
         **dict.fromkeys(("EigImplementation", "EighImplementation", "SvdAlgorithm"), _TYPES),
-        **dict.fromkeys(
-            ("eig", "eigh", "hessenberg", "householder_product", "ormqr", "qdwh", "qr", "schur", "svd", "tridiagonal",
-             "tridiagonal_solve"), _FACTORS,
-        ),
-        "cholesky_update": "not yet: cholesky of the updated matrix",
-        "symmetric_product": "alpha * a @ a.mT + beta * c",
     },
     "tracer.nn": {
         **dict.fromkeys(
@@ -143,49 +146,16 @@ ABSENT: dict[str, dict[str, str]] = {
             "not yet: products of block-scaled short floats",
         ),
     },
-    "tracer.nn.initializers": {
-        **dict.fromkeys(("delta_orthogonal", "orthogonal"), _FACTORS),
-    },
     "tracer.random": {
         "key_dtype": "key.dtype; issubdtype(key.dtype, tracer.dtypes.prng_key) tells keys from words",
-        "orthogonal": _FACTORS,
     },
     "tracer.scipy": {
-        "cluster": "not yet: centres are where of distances; scikit-learn takes arrays",
-        "fft": _TRANSFORMS,
-        "interpolate": "not yet: tracer.numpy.interp interpolates on a line, ndimage.map_coordinates on a grid",
-        "optimize": "scipy.optimize.minimize(jit(f), x0, jac=jit(grad(f))) takes our functions",
         "spatial": "not yet: rotations are 3x3 matrices, and @ turns by them",
     },
-    "tracer.scipy.integrate": {
-        "solve_ivp": "SciPy's takes jitted functions: scipy.integrate.solve_ivp(jit(f), ..., jac=jit(jacfwd(f)))",
+    "tracer.sharding": {
+        "ManualAxisType": _INSIDE,
+        "PositionalSharding": "JAX has removed it; NamedSharding of a mesh",
     },
-    "tracer.scipy.linalg": {
-        **dict.fromkeys(
-            ("eigh", "eigh_tridiagonal", "expm_frechet", "funm", "hessenberg", "polar", "qr", "qr_multiply", "rsf2csf",
-             "schur", "solve_sylvester", "sqrtm", "svd"), _FACTORS,
-        ),
-        **dict.fromkeys(
-            ("circulant", "companion", "convolution_matrix", "dft", "fiedler", "fiedler_companion", "hadamard",
-             "hankel", "helmert", "hilbert", "invhilbert", "invpascal", "leslie", "pascal"),
-            "scipy.linalg makes it of known values, as an ndarray, which arrays take",
-        ),
-    },
-    "tracer.scipy.signal": dict.fromkeys(("csd", "istft", "stft", "welch"), _TRANSFORMS),
-    "tracer.scipy.special": {
-        "bessel_jn": f"{_SPECIAL}; of order 0 it is a mean of cos(x sin t), which a sum over t gives",
-        "hyp1f1": f"{_SPECIAL}; gammainc is one, as are erf and dawsn",
-        "hyp2f1": f"{_SPECIAL}; betainc is one",
-        "loggamma": f"{_SPECIAL} of complex numbers; gammaln is that of real ones, gammasgn has the sign",
-        "owens_t": f"{_SPECIAL}; it is an integral of exp over a rational function, from 0 to a",
-        "sph_harm_y": f"{_SPECIAL}; scipy.special.sph_harm_y of known values is an ndarray, which arrays take",
-        "wofz": f"{_SPECIAL} of complex numbers; erfcx and dawsn are its values on the axes",
-    },
-    "tracer.sharding": dict.fromkeys(
-        ("AbstractDevice", "AbstractMesh", "AxisType", "ManualAxisType", "Mesh", "NamedSharding", "PartitionSpec",
-         "PositionalSharding", "Sharding", "auto_axes", "explicit_axes", "get_abstract_mesh", "get_mesh",
-         "make_single_device_sharding", "reshard", "set_mesh", "use_abstract_mesh"), _DEVICES,
-    ),
     "tracer.tree_util": dict.fromkeys(
         ("KeyEntry", "default_registry", "flatten_one_level", "flatten_one_level_with_keys", "is_tree_node"), _INSIDE,
     ),
@@ -193,17 +163,44 @@ ABSENT: dict[str, dict[str, str]] = {
 
 # SciPy's names that JAX lacks, too
 SCIPYS: dict[str, dict[str, str]] = {
+    "tracer.scipy.integrate": {
+        **dict.fromkeys(("BDF", "LSODA"), 'solve_ivp has method="Radau" for stiff problems'),
+        **dict.fromkeys(("DOP853", "RK23", "RK45", "Radau"), "solve_ivp has it as a method"),
+        **dict.fromkeys(("cubature", "dblquad", "nquad", "tplquad"), "quad of a function that calls quad"),
+        **dict.fromkeys(("fixed_quad", "quad_vec", "romb", "tanhsinh"), "quad, or simpson of samples"),
+        "cumulative_simpson": "cumulative_trapezoid",
+        "odeint": "tracer.experimental.ode.odeint, or solve_ivp",
+        "solve_bvp": "root of the equations at all points",
+    },
+    "tracer.scipy.optimize": {
+        **dict.fromkeys(
+            ("basinhopping", "brute", "differential_evolution", "direct", "dual_annealing", "shgo"),
+            "a local search from many starts: vmap(lambda x0: minimize(f, x0).x)(starts)",
+        ),
+        **dict.fromkeys(("linprog", "milp", "linear_sum_assignment", "quadratic_assignment"), "SciPy's takes arrays"),
+        **dict.fromkeys(("bisect", "brentq", "newton"), "root_scalar has it as a method"),
+        **dict.fromkeys(("brenth", "ridder", "toms748"), "root_scalar has brentq"),
+        **dict.fromkeys(("brent", "fminbound", "golden"), "minimize_scalar"),
+        **dict.fromkeys(("fmin_bfgs", "fmin_l_bfgs_b", "fmin_ncg"), "minimize has it as a method"),
+        **dict.fromkeys(("fmin", "fmin_cg", "fmin_cobyla", "fmin_powell", "fmin_slsqp", "fmin_tnc"), "minimize"),
+        **dict.fromkeys(("LinearConstraint", "NonlinearConstraint"), "constraints are bounds, or penalties in fun"),
+        "Bounds": "minimize takes pairs, and SciPy's Bounds",
+        "OptimizeResult": "OptimizeResults",
+        "fsolve": "root",
+        "leastsq": "least_squares",
+        "lsq_linear": "tracer.numpy.linalg.lstsq; minimize takes bounds",
+        "nnls": "minimize(lambda x: ((a @ x - b) ** 2).sum(), x0, bounds=[(0, None)] * n)",
+    },
     "tracer.scipy.sparse": {
         **dict.fromkeys(
             ("bsr_array", "bsr_matrix", "coo_array", "coo_matrix", "csc_array", "csc_matrix", "csr_array", "csr_matrix",
              "dia_array", "dia_matrix", "diags", "diags_array", "dok_array", "eye_array", "lil_array", "random_array"),
-            "arrays are dense: a product of few elements is x[columns] * values added up by ops.segment_sum; "
-            "sparse.linalg takes such a function for a matrix",
+            "tracer.experimental.sparse has BCOO, COO, CSR and CSC; from_scipy_sparse and to_scipy convert",
         ),
     },
     "tracer.scipy.sparse.linalg": {
         **dict.fromkeys(("spsolve", "splu", "factorized"), "tracer.scipy.linalg.solve, or gmres of a function"),
-        **dict.fromkeys(("eigs", "eigsh", "lobpcg", "svds"), _FACTORS),
+        **dict.fromkeys(("eigs", "eigsh", "lobpcg", "svds"), "scipy.linalg.eigh and svd take dense matrices"),
         **dict.fromkeys(("gcrotmk", "lgmres", "qmr", "tfqmr", "bicg", "cgs"), "gmres and bicgstab take any matrix"),
         **dict.fromkeys(("lsmr", "lsqr"), "cg of the normal equations: lambda v: a.T @ (a @ v), with a.T @ b"),
         "LinearOperator": "a function from vectors to vectors is one",
@@ -231,9 +228,34 @@ def absent(module: str, name: str) -> AttributeError:
     >>> print(absent("tracer", "new_ref"))  # doctest: +ELLIPSIS
     module 'tracer' has no attribute 'new_ref' (arrays are values: ...)
     """
-    why = ABSENT.get(module, {}).get(name) or SCIPYS.get(module, {}).get(name)
+    tables = (ABSENT, SCIPYS, torch_names.NAMES)
+    why = next((table[module][name] for table in tables if name in table.get(module, {})), None)
     if module.startswith("tracer.scipy.stats.") and name == "rvs":
         sampler = _DRAWS.get(module.rpartition(".")[2])
         how = f"tracer.random.{sampler}(key, ...)" if sampler else "tracer.random has some; derive others from uniform"
         why = f"draws take a key: {how}"
     return AttributeError(f"module {module!r} has no attribute {name!r}{f' ({why})' if why else ''}")
+
+
+class Reasons:
+    """Finder of missing submodules: `import tracer.scipy.spatial` fails with the reason of the attribute."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:
+        """Raise ModuleNotFoundError for a missing name of this package that has a reason. Other names are not found."""
+        parent, _, last = name.rpartition(".")
+        module = sys.modules.get(parent) if parent.partition(".")[0] == "tracer" else None
+        if module is None or path is None or last.startswith("_"):
+            return
+        try:
+            getattr(module, last)
+        except AttributeError as error:
+            _, _, reason = str(error).partition(" (")
+            if reason:
+                raise ModuleNotFoundError(f"No module named {name!r} ({reason}") from None
+
+
+def install() -> None:
+    """Let imports of missing submodules fail with their reasons, after all other finders."""
+    if Reasons not in sys.meta_path:
+        sys.meta_path.append(Reasons)
