@@ -1,24 +1,35 @@
-"""Every primitive as CUDA: NVRTC compiles its kernels, or the mapping to a GPU says what keeps it on the host."""
+"""Every primitive as CUDA: NVRTC compiles its kernels, and the simulator runs them beside the array reference; or the
+mapping to a GPU says what keeps it on the host.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pytest
 
+from tests.cudasim.cupy_like import outputs_of
+from tests.cudasim.simulator import Order
 from tests.laws.cases import Case, cases_of
+from tests.laws.comparing import check_case
 from tests.laws.machines import together
+from tests.laws.sampling import generator
+from tests.laws.tolerances import DECOMPOSITIONS
 from tracer.codegen.cuda import nvrtc
 from tracer.codegen.cuda.emit import emit_cuda
+from tracer.codegen.cuda.source import CudaSource
+from tracer.ir.loop import Buffer, Space
 from tracer.ir.primitive import Primitive
 from tracer.ir.program import Program
 from tracer.ir.target import CUDA
-from tracer.ir.types import ArrayType, size
+from tracer.ir.types import ArrayType, size, storage_type
 from tracer.passes.pipeline import optimize
+from tracer.primitives.base.reference import run_reference
 from tracer.primitives.catalogue import CATALOGUE
 from tracer.schedule.gpu.mapping import GpuSchedule, map_to_gpu
 from tracer.schedule.math.legalise import expand_math
-from tracer.schedule.pipeline import loops
+from tracer.schedule.pipeline import Scheduled, loops
 
 COMPILED = 4  # cases, as one source
 
@@ -30,7 +41,10 @@ LEFT = {
     **dict.fromkeys(("sort", "top_k"), _IN_ORDER),
     **dict.fromkeys(("cumsum", "cumprod", "cummax", "cummin"), _IN_ORDER),  # of one row: many share threads
     **dict.fromkeys(("dot_general", "conv"), "the library routine gemm"),
+    "fft": "the library routine fft",
+    **dict.fromkeys(DECOMPOSITIONS, "the library routine"),
     **dict.fromkeys(("cholesky", "lu", "triangular_solve", "solve"), "Alloc within a loop"),  # scratch memory of lanes
+    **dict.fromkeys(("eigh", "svd"), _IN_ORDER),  # sweeps over one matrix
     **dict.fromkeys(("stack_empty", "stack_spread", "stack_push", "stack_pop"), _STACK),
     **dict.fromkeys(("stack_item", "stack_add_at", "stack_put", "stack_sum"), _STACK),
     "cond": "a branch (cond)",
@@ -50,30 +64,49 @@ def cases_by_dtype(primitive: Primitive) -> Iterator[Case]:
             yield case
 
 
-def mapped(program: Program) -> GpuSchedule:
-    return map_to_gpu(loops(optimize(program, CUDA), CUDA).module)
+def scheduled(program: Program) -> tuple[Scheduled, GpuSchedule]:
+    """The program's loops, with its constants, and the loops mapped to a GPU."""
+    found = loops(optimize(program, CUDA), CUDA)
+    return found, map_to_gpu(found.module)
 
 
 @pytest.mark.parametrize("primitive", [p for p in CATALOGUE if cases_of(p.name)], ids=str)
 def test_every_primitive_has_kernels_or_a_reason(primitive: Primitive) -> None:
     whole, left = [], []
     for case in cases_by_dtype(primitive):
-        found = mapped(case.program).left
+        found = scheduled(case.program)[1].left
         left += found
         if not found:
-            whole.append(case.program)
+            whole.append(case)
     assert whole or left, "no case has elements"
     if primitive.name in LEFT:
         assert any(LEFT[primitive.name] in reason for reason in left), "it has kernels now: take its reason away"
     else:
         assert left == []
-    if whole and nvrtc.is_available():
-        compiles(together(whole[:COMPILED]))
+    if whole:
+        runs(whole[:COMPILED])
 
 
-def compiles(program: Program) -> None:
-    """NVRTC takes the kernels of the program, and no thread of theirs needs a stack."""
-    source = emit_cuda(expand_math(mapped(program).require(program.name)))
+def runs(cases: Sequence[Case]) -> None:
+    """NVRTC takes the kernels of the cases, and the simulator gives what the array reference does."""
+    program = together([case.program for case in cases])
+    found, mapped = scheduled(program)
+    module = expand_math(mapped.require(program.name))
+    compiles(emit_cuda(module))
+    values = [case.draw(generator(3, case)) for case in cases]
+    given = [*(x for xs in values for x in xs), *found.constants]
+    entry = next(function for function in module.functions if function.name == module.entry)
+    inputs = [p for p in entry.parameters if isinstance(p, Buffer) and p.space is not Space.OUTPUT]
+    flat = [np.ascontiguousarray(x).reshape(-1).view(p.dtype) for x, p in zip(given, inputs, strict=True)]
+    left = iter(outputs_of(module, flat, Order.BY_CHANCE))
+    for case, xs in zip(cases, values, strict=True):
+        stored = map(storage_type, case.program.output_types)
+        got = [next(left).view(t.dtype).reshape(t.shape) for t in stored]
+        check_case(case, xs, got, run_reference(case.program, xs))
+
+
+def compiles(source: CudaSource) -> None:
+    """NVRTC takes the kernels, and no thread of theirs needs a stack."""
     compiled = nvrtc.compile_cuda(source.text, "sm_90")
     assert set(compiled.resources) == {kernel.name for kernel in source.kernels}
     for found in compiled.resources.values():

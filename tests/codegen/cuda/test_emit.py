@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.codegen.cuda.cuda_on_cpu import COMPILER, outputs_of
+from tests.cudasim.cupy_like import outputs_of
+from tests.cudasim.simulator import Order
 from tests.runtime.programs import count_to, take
 from tests.schedule.gpu.gpu_programs import PROGRAMS, inputs_of, program_of
 from tracer.codegen.cuda import nvrtc
@@ -30,13 +31,10 @@ from tracer.schedule.math.legalise import expand_math
 from tracer.schedule.pipeline import loops
 
 CHECKED = (lambda x, i: [take(x, i)], [("float32", (9,)), ("int64", (600,))])
+ARCHS = ("sm_80", "sm_90")
 GOLDEN = (
     "fused_f32", "fused_f64", "fused_f16", "integers_i64", "choice_f32", "softmax", "column_sums", "full_sum",
     "transposed", "with_scalar",
-)  # fmt: skip
-ON_CPU = (
-    "fused_f16", "fused_bf16", "integers_i64", "choice_f32", "softmax", "two_axes", "any_of_row", "with_scalar",
-    "gathered", "empty",
 )  # fmt: skip
 
 
@@ -60,8 +58,7 @@ def test_equal_programs_give_equal_text() -> None:
     assert source_of("softmax").text == source_of("softmax").text
 
 
-@pytest.mark.skipif(not nvrtc.is_available(), reason=f"needs NVRTC: {nvrtc.INSTALL}")
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("name", [*PROGRAMS, "checked"])
 def test_nvrtc_compiles_every_program_without_spills_and_within_limits(name: str, arch: str) -> None:
     source = source_of(name)
@@ -74,15 +71,25 @@ def test_nvrtc_compiles_every_program_without_spills_and_within_limits(name: str
         assert found.shared == kernel.shared <= 48 * 1024
 
 
-@pytest.mark.skipif(COMPILER is None, reason="needs g++")
-@pytest.mark.parametrize("name", ON_CPU)
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_the_text_computes_what_the_reference_does(name: str, rng: np.random.Generator) -> None:
     program, inputs = program_of(*PROGRAMS[name]), inputs_of(name, rng)
-    for got, wanted in zip(outputs_of(gpu_module(program), inputs), run_reference(program, inputs), strict=True):
+    module = gpu_module(program)
+    outputs = [outputs_of(module, inputs, order) for order in Order]
+    for first, *others, wanted in zip(*outputs, run_reference(program, inputs), strict=True):
+        assert all(other.tobytes() == first.tobytes() for other in others), "the order of threads shows in the result"
         close = 2e-2 if wanted.dtype.itemsize == 2 else 2e-5
         np.testing.assert_allclose(
-            got.astype(np.float64).reshape(wanted.shape), wanted.astype(np.float64), rtol=close, atol=close
+            first.astype(np.float64).reshape(wanted.shape), wanted.astype(np.float64), rtol=close, atol=close
         )
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_nvrtc_made_of_the_text_computes_the_same_bits(name: str, rng: np.random.Generator) -> None:
+    module, inputs = gpu_module(program_of(*PROGRAMS[name])), inputs_of(name, rng)
+    compiled = [outputs_of(module, inputs, arch=arch) for arch in ARCHS]
+    for text, *ptx in zip(outputs_of(module, inputs), *compiled, strict=True):
+        assert [array.tobytes() for array in ptx] == [text.tobytes()] * len(ARCHS)
 
 
 def test_a_checked_gather_takes_the_fault_record() -> None:
@@ -131,7 +138,6 @@ def every_statement(dtype: DType) -> Module:
     return Module((Function("kernel", (given, out), b.finish()), main), "main")
 
 
-@pytest.mark.skipif(COMPILER is None, reason="needs g++")
 @pytest.mark.parametrize("dtype", [I16, U64, F16, F32], ids=short_name)
 def test_the_text_of_every_statement_means_what_the_interpreter_says(dtype: DType) -> None:
     module, given = every_statement(dtype), np.arange(1, 33).astype(dtype)

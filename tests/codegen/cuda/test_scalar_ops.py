@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.codegen.cuda.cuda_on_cpu import COMPILER, outputs_of
 from tests.codegen.llvm import scalar_model
 from tests.codegen.llvm.llvm_programs import edges, pairs, same
+from tests.cudasim.cupy_like import outputs_of
 from tracer.codegen.cuda import nvrtc
 from tracer.codegen.cuda.emit import emit_cuda
 from tracer.errors import InternalError
@@ -36,9 +36,6 @@ from tracer.schedule.math.legalise import expand_math
 
 DTYPES = tuple(dtype for dtype in ALL if not is_complex(dtype))
 SPECIAL = (ScalarOp.CONVERT, ScalarOp.BITCAST, ScalarOp.LOOKUP)
-
-needs_nvrtc = pytest.mark.skipif(not nvrtc.is_available(), reason=f"needs NVRTC: {nvrtc.INSTALL}")
-needs_compiler = pytest.mark.skipif(COMPILER is None, reason="needs g++")
 
 
 def operations(dtype: DType) -> list[ScalarOp]:
@@ -134,7 +131,6 @@ def expected(dtype: DType, inputs: list[Any]) -> list[tuple[str, Any, Any]]:
     return results
 
 
-@needs_compiler
 def test_the_text_of_every_operation_means_what_the_model_says() -> None:
     inputs = {dtype: pairs(dtype) for dtype in DTYPES}
     module = module_of(*[nest(dtype, len(inputs[dtype][0])) for dtype in DTYPES])
@@ -148,7 +144,6 @@ def test_the_text_of_every_operation_means_what_the_model_says() -> None:
     assert wrong == []
 
 
-@needs_nvrtc
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 def test_nvrtc_compiles_every_operation_on_every_dtype_without_spills(arch: str) -> None:
     source = emit_cuda(module_of(*[nest(dtype, 100) for dtype in DTYPES]))
@@ -167,7 +162,6 @@ def math_nest(op: ScalarOp, dtype: DType) -> Function:
     return Function(f"{op.label}_{short_name(dtype)}", (*inputs, out), b.finish())
 
 
-@needs_nvrtc
 @pytest.mark.parametrize("dtype", [F32, F64, *(d for d in FLOATS if d.itemsize == 2)], ids=short_name)
 def test_nvrtc_compiles_every_math_function_without_spills(dtype: DType) -> None:
     module = expand_math(module_of(*[math_nest(op, dtype) for op in MATH_FUNCTIONS]))
