@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from typing import Any
 
 import numpy as np
@@ -16,6 +14,4 @@ import tracer
 def _names_in_examples(request: pytest.FixtureRequest, doctest_namespace: dict[str, Any]) -> None:
     if not isinstance(request.node, pytest.DoctestItem):
         return
-    doctest_namespace |= {"np": np, "tracer": tracer}
-    if importlib.util.find_spec("tracer.numpy") is not None:
-        doctest_namespace["tnp"] = importlib.import_module("tracer.numpy")
+    doctest_namespace |= {"np": np, "nn": tracer.nn, "tnp": tracer.numpy, "tracer": tracer}

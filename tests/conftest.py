@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+gc.set_threshold(20_000, 20, 20)  # by Python's own, a twelfth of the time of the laws goes into visits of what lives on
 os.environ["TRACER_KERNEL_DIR"] = ""  # what tests compile is neither read from the user's cache nor left there
 
 GOLDEN = Path(__file__).parent / "golden"

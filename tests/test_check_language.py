@@ -62,6 +62,14 @@ def test_a_name_to_avoid_is_told_with_the_term(tmp_path: Path) -> None:
     assert docstring(tmp_path, "Return lest.") == ["'lest': Return lest."]
 
 
+@pytest.mark.parametrize("call", ["ValueError({})", "message({})", "errors.AxisError(message(help={}))", "warn({})"])
+def test_texts_of_errors_are_read_but_not_their_values(tmp_path: Path, call: str) -> None:
+    code = call.format("f'the greatest of {what} is 1'")
+    assert found(tmp_path, f"f(\n{code}\n)\n") == [(2, "'greatest' is 'max, min': the greatest of `…` is 1")]
+    assert not found(tmp_path, call.format("f'the max of {greatest}'"))
+    assert not found(tmp_path, "print('the greatest')")
+
+
 def test_possessives_without_a_noun_are_refused(tmp_path: Path) -> None:
     assert docstring(tmp_path, "Call a sort of NumPy's.") == [
         "possessive, \"sort of NumPy's\": Call a sort of NumPy's."

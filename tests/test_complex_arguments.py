@@ -25,7 +25,10 @@ Z = np.asarray([[0.3 + 0.4j, -0.7 - 0.2j, 1.5 - 2.5j], [0.1j, 2.0, -3.0 + 1j]])
 # left out; and functions of no operands of numbers.
 OTHERS: dict[str, Any] = {"n": 1, "num_classes": 2, "d": 1}
 OPTIONAL = {"alpha", "b", "loc", "negative_slope", "q", "scale"}
-OF_NO_ELEMENTS = {"nn.dot_product_attention"}  # of arrays of several axes: see tests/nn/test_attention.py
+# of arrays of several axes, and of a keyword: see tests/nn/test_attention.py, tests/scipy/test_bessel.py
+OF_NO_ELEMENTS = {"nn.dot_product_attention", "special.bessel_jn"}
+# Losses, metrics and functions of models, which take batches or trees: see tests/nn
+OF_MODELS = {f"nn.{name}" for name in nn._LATER}
 
 
 def sigmoid(z: Any) -> Any:
@@ -51,6 +54,7 @@ TAKEN: dict[str, dict[str, Callable[[Any], Any]]] = {
     "special.cosm1": {"x": lambda z: np.cos(z) - 1},
     "special.exp10": {"x": lambda z: 10.0**z},
     "special.exp2": {"x": lambda z: 2.0**z},
+    "special.loggamma": {"x": scipy.special.loggamma},
     "special.log_softmax": {"x": lambda z: z - np.log(np.exp(z).sum())},
     "special.softmax": {"x": lambda z: np.exp(z) / np.exp(z).sum()},
     "special.expit": {"x": sigmoid},
@@ -58,6 +62,7 @@ TAKEN: dict[str, dict[str, Callable[[Any], Any]]] = {
     "special.log1p": {"x": np.log1p},
     "special.logit": {"x": lambda z: np.log(z / (1 - z))},
     "special.sinc": {"x": np.sinc},
+    "special.wofz": {"z": scipy.special.wofz},
     "special.xlog1py": {"x": lambda z: z * np.log1p(0.5), "y": lambda z: 0.5 * np.log1p(z)},
     "special.xlogy": {"x": lambda z: z * np.log(0.5), "y": lambda z: 0.5 * np.log(z)},
 }
@@ -72,7 +77,7 @@ def operands() -> Iterator[tuple[str, str]]:
             continue
         for name in dir(namespace):
             function = getattr(namespace, name)
-            if inspect.isfunction(function) and f"{module}.{name}" not in OF_NO_ELEMENTS:
+            if inspect.isfunction(function) and f"{module}.{name}" not in OF_NO_ELEMENTS | OF_MODELS:
                 for parameter in inspect.signature(function).parameters.values():
                     needed = parameter.default is parameter.empty
                     if parameter.name not in OTHERS and (needed or parameter.name in OPTIONAL):

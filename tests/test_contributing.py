@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -53,6 +54,16 @@ def test_no_room_holds_more_than_25_modules() -> None:
     rooms = [ROOT / "tracer" / name for name in rooms_of_the_map()]
     sizes = {str(room): len([file for file in room.glob("*.py") if file.name != "__init__.py"]) for room in rooms}
     assert {room: size for room, size in sizes.items() if size > 25} == {}
+
+
+def test_every_room_has_an_import_contract() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    exact = {name for each in contracts if each["type"] == "layers" for name in each["containers"]}
+    deep = tuple(name for each in contracts for name in each.get("ancestors", ()) if each.get("depth") != 0)
+    rooms = {"tracer." + name.replace("/", ".") for name in rooms_of_the_map()}
+    assert not {name for name in exact.union(deep) if name != "tracer"} - rooms
+    assert {r for r in rooms if r not in exact and not any(f"{r}.".startswith(f"{above}.") for above in deep)} == set()
 
 
 def test_the_commands_name_files_that_exist() -> None:

@@ -31,26 +31,38 @@ OLDER = {
         "tree_leaves", "tree_map", "tree_multimap", "xla",
     },
     "jax.experimental": {
-        "checkify", "jet", "maps", "mesh_utils", "multihost_utils", "ode", "pallas", "pjit", "shard_map", "sparse",
+        "checkify", "jet", "maps", "mesh_utils", "multihost_utils", "ode", "pallas", "pjit", "shard_map",
     },
-    "jax.scipy": {"optimize", "spatial"},
-    "jax.scipy.integrate": {"solve_ivp"},
+    "jax.experimental.sparse": {"linalg"},
+    "jax.scipy": {"spatial"},
     "jax.sharding": {"PositionalSharding"},
 }  # fmt: skip
 
 # Classes that users do not call, and policies, which checkpoint calls
-NOT_CALLED = {"Array", "ArrayLike", "DTypeLike", "Shape", "PyTreeDef", "SymbolicZero", "Partial", "CustomVJPPrimal"}
+NOT_CALLED = {
+    "Array",
+    "ArrayLike",
+    "DTypeLike",
+    "Shape",
+    "PyTreeDef",
+    "SymbolicZero",
+    "Partial",
+    "CustomVJPPrimal",
+    "JAXSparse",
+}
 POLICIES = {name for name in TABLE["jax.checkpoint_policies"] if not name.startswith("save")}
 
 NOT_TAKEN = {
-    "jax.device_put": {"src", "donate", "may_alias"},  # of arrays that move between devices
     "jax.default_device": {"new_val"},  # the same place, by a name of its own
-    "jax.jit": {"in_shardings", "out_shardings", "backend", "compiler_options"},  # one device, no XLA
+    "jax.jit": {"backend", "compiler_options"},  # one device, no XLA
     "jax.ShapeDtypeStruct": {"manual_axis_type", "is_ref"},  # of meshes, and of references
     "jax.dtypes.iinfo": {"int_type"},  # it is `dtype`, as in tracer.numpy
     "jax.dtypes.issubdtype": {"a", "b"},  # as NumPy's: arg1, arg2
     "jax.dtypes.result_type": {"return_weak_type_flag"},  # an array says so itself
     "jax.vmap": {"sum_match"},  # undocumented
+    "jax.experimental.sparse.bcoo_reshape": {"sharding"},  # arrays lie on one device
+    "jax.experimental.sparse.empty": {"kwds"},  # they have names: n_batch, n_dense, nse
+    "jax.experimental.sparse.eye": {"kwds"},  # of a matrix without batches
 }
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tracer.errors import SettingError
+from tracer import devices
+from tracer.errors import DeviceError, SettingError
 from tracer.settings import JAXS, SETTINGS, Config, default_matmul_precision, enable_x64
 
 
@@ -26,8 +29,9 @@ def test_the_defaults_need_no_environment() -> None:
         ("default_float", np.float64, np.dtype("float64")),
         ("threads", "3", 3),
         ("deterministic", "true", True),
-        ("default_device", "cuda", "cuda:0"),
-        ("default_device", "cuda:1", "cuda:1"),
+        ("default_device", "cpu:0", "cpu"),
+        ("default_device", devices()[0], "cpu"),
+        ("loop_memory", "64 MiB", 2**26),
         ("cache_dir", "/var/cache", Path("/var/cache")),
         ("cache_dir", None, None),
         ("kernel_dir", "", None),
@@ -55,13 +59,84 @@ def test_a_value_that_does_not_fit_is_refused_and_changes_nothing(name: str, val
     assert getattr(config, name) == before
 
 
+class Hostile:
+    """Value whose every conversion fails in its own way."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+    __index__ = __int__ = __float__ = __fspath__ = __len__ = __str__  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return "Hostile()"
+
+
+STRANGE = (
+    math.inf, math.nan, -(10**30), 10**30, 1j, "f4,f4", "", "~nobody/x", b"x", [], {}, (1, 2), np.zeros(3),
+    np.float32(1.5), object, Hostile(), "cpu:x", ":", None, True,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("value", STRANGE, ids=repr)
+def test_values_of_any_type_are_taken_or_refused_by_a_setting_error(name: str, value: Any) -> None:
+    config = Config()
+    for change in (lambda: config.update(name, value), lambda: config.using(**{name: value}).__enter__()):
+        before = getattr(config, name)
+        refusal = ""
+        try:
+            change()
+        except SettingError as error:
+            refusal = str(error)
+        if refusal:
+            assert f"config.{name} does not take" in refusal
+            assert getattr(config, name) is before
+        else:
+            assert isinstance(getattr(config, name), bool | int | str | None | Path | np.dtype)
+
+
+@pytest.mark.parametrize(
+    "name", [5, None, "", "_values", "_local", "__class__", "update", "key", (), [], np.zeros(2)], ids=repr
+)
+def test_names_of_any_type_that_are_no_setting_are_refused(name: Any) -> None:
+    config = Config()
+    changes = [lambda: config.update(name, 1)]
+    if isinstance(name, str):
+        changes += [lambda: setattr(config, name, {}), lambda: config.using(**{name: 1}).__enter__()]
+    for change in changes:
+        with pytest.raises(SettingError, match=r"^config has no setting "):
+            change()
+    assert config.threads == 0
+
+
+def test_settings_of_jax_take_values_of_any_type_or_refuse_them() -> None:
+    for name in JAXS:
+        for value in STRANGE:
+            with suppress(SettingError):
+                Config().update(name, value)
+
+
+def test_a_setting_cannot_be_deleted() -> None:
+    with pytest.raises(SettingError, match=r"^config.threads cannot be deleted\n  help: its default is 0$"):
+        del Config().threads
+
+
+@pytest.mark.parametrize("name", ["cuda", "cuda:1"])
+def test_a_gpu_is_no_default_device(name: str) -> None:
+    config = Config()
+    for change in (lambda: setattr(config, "default_device", name), lambda: config.update("default_device", name)):
+        with pytest.raises(DeviceError, match=f"^config.default_device: no device '{name}'\n.*do not run on GPUs yet"):
+            change()
+    assert config.default_device == "cpu"
+
+
 def test_the_error_says_what_the_setting_is_and_what_it_takes() -> None:
     with pytest.raises(SettingError) as caught:
         Config().update("threads", -1)
     assert str(caught.value) == (
         "config.threads does not take -1\n"
         "  it is the number of threads of compiled code; 0 for as many as the process may use\n"
-        "  help: give an integer, 0 or more"
+        "  help: give an integer from 0 to 2**31 - 1"
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
-from tracer import test_util
+from tracer import data, jit, nn, optim, random, test_util
 from tracer.errors import ArgumentError
 
 X = np.linspace(0.5, 1.5, 3)
@@ -100,3 +100,66 @@ def test_tolerances_and_steps_are_the_callers() -> None:
 def test_mistakes_are_told(call: Any, text: str) -> None:
     with pytest.raises(ArgumentError, match=text):
         call()
+
+
+@jit(donate_argnums=0)
+def trained(state: Any, x: Any, y: Any) -> Any:
+    """A step with dropout, batch statistics, a schedule and a key in the state."""
+
+    def loss(model: Any, key: Any) -> Any:
+        model = model.training(key)
+        return nn.cross_entropy(model(x), y).mean(), model.inference()
+
+    key = random.fold_in(state["key"], state["step"])
+    (value, model), slopes = tracer.value_and_grad(loss, has_aux=True)(state["model"], key)
+    updates, opt = TX.update(slopes, state["opt"], model)
+    model = optim.apply_updates(model, updates)
+    return {"model": model, "opt": opt, "key": state["key"], "step": state["step"] + 1}, value
+
+
+TX = optim.chain(optim.clip_by_global_norm(1.0), optim.adamw(optim.cosine_decay_schedule(1e-2, 20)))
+
+
+def start() -> Any:
+    keys = nn.Keys(random.key(0))
+    model = nn.Sequential(nn.Linear(6, 64, key=next(keys)), nn.BatchNorm(64), nn.relu, nn.Dropout(0.2),
+                          nn.Linear(64, 3, key=next(keys)))  # fmt: skip
+    return {"model": model, "opt": TX.init(model), "key": random.key(2), "step": tnp.asarray(0)}
+
+
+def batches(prefetch: int = 2) -> data.Loader:
+    x = np.random.default_rng(0).standard_normal((40, 6)).astype("float32")
+    return data.Loader((x, (x.sum(1) > 0).astype("int32")), 8, key=random.key(1), prefetch=prefetch)
+
+
+@pytest.mark.parametrize("prefetch", [0, 3])
+def test_training_keeps_its_bits_by_threads_files_and_scans(prefetch: int) -> None:
+    loader = batches(prefetch).seek({"epoch": 1, "batch": 3})
+    test_util.check_training(start, trained, loader, 7)
+    assert loader.state == {"epoch": 1, "batch": 3}
+
+
+def test_what_training_depends_on_besides_its_state_is_found() -> None:
+    """A count outside of the state, a rate that explodes, donation that fails, a batch that is missing."""
+    calls = []
+
+    def counting(w: Any, x: Any) -> Any:
+        calls.append(0)
+        return w + len(calls) * x.sum()
+
+    x = np.ones((6, 2))
+    with pytest.raises(
+        AssertionError, match=r"check_training at .*: the loop again, the state has other bits\n  2 of 2"
+    ):
+        test_util.check_training(lambda: tnp.zeros(2), counting, data.Loader(x, 2), 3)
+    with pytest.raises(AssertionError, match=r"the state is not finite after 3 steps"):
+        test_util.check_training(lambda: tnp.ones(2), jit(lambda w, x: w * 1e200), data.Loader(x, 2), 3)
+    once = jit(lambda s, x: {"w": s["w"] * 2 + x.sum(), "v": s["w"] * 1}, donate_argnums=0)
+    test_util.check_training(lambda: {"w": tnp.ones(2), "v": tnp.ones(2)}, once, data.Loader(x, 2), 2)
+    twice = jit(lambda s, x: {"w": s["w"], "v": s["w"]}, donate_argnums=0)
+    with pytest.raises(AssertionError, match="the step donates the state, and 2,400 bytes of the next one are in new"):
+        test_util.check_training(lambda: {"w": tnp.ones(300), "v": tnp.ones(300)}, twice, data.Loader(x, 2), 2)
+    with pytest.raises(ArgumentError, match="got 4 steps for 3 batches"):
+        test_util.check_training(start, trained, data.Loader(x, 2, epochs=1), 4)
+    with pytest.raises(ArgumentError, match="step returns the next state, or a tuple that begins with it"):
+        test_util.check_training(lambda: tnp.ones(2), lambda w, x: [w], data.Loader(x, 2), 2)

@@ -166,6 +166,29 @@ def test_segments_are_summed_and_compared() -> None:
     assert tracer.jit(lambda d: ops.segment_sum(d, ids, 3))(data).tolist() == [9.0, 0.0, 1.0]
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int8", "int64"])
+def test_segments_of_ids_out_of_range_are_dropped(dtype: str) -> None:
+    data, ids = np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([0, -1, -6, 2, 7], dtype)
+    wanted = {
+        ops.segment_sum: [1.0, 0.0, 4.0], ops.segment_prod: [1.0, 1.0, 4.0],
+        ops.segment_min: [1.0, np.inf, 4.0], ops.segment_max: [1.0, -np.inf, 4.0],
+    }  # fmt: skip
+    for segment, result in wanted.items():
+        traced = tracer.jit(segment, static_argnums=2)
+        assert segment(data, ids, 3).tolist() == traced(data, ids, 3).tolist() == result
+        assert segment(data, ids, 0).shape == traced(data, ids, 0).shape == (0,)
+        lanes = tracer.vmap(lambda d, i, segment=segment: segment(d, i, 3))(np.stack([data] * 2), np.stack([ids] * 2))
+        assert lanes.tolist() == [result] * 2
+    assert ops.segment_sum(data, ids, 3, mode="clip").tolist() == [6.0, 0.0, 9.0]
+    moved = tracer.grad(lambda x: (ops.segment_sum(x, ids, 3) * np.array([1.0, 2.0, 3.0])).sum())(data)
+    assert moved.tolist() == [1.0, 0.0, 0.0, 3.0, 0.0]
+
+
+def test_segments_refuse_a_mode_that_raises() -> None:
+    with pytest.raises(ArgumentError, match=r"segment_sum at .*: ids out of range are dropped, clipped or wrapped"):
+        ops.segment_sum(np.ones(2), np.array([0, 1]), 2, mode="raise")
+
+
 def test_callbacks_run_python_from_compiled_code() -> None:
     wanted = tracer.ShapeDtypeStruct((3,), "float64")
 

@@ -145,7 +145,7 @@ SPECIALS: list[Case] = [
     *_specials("logsumexp softmax log_softmax", X),
     *_specials("erf erfc expit logit ndtr ndtri log_ndtr gammaln psi gamma entr erfinv", U),
     *_specials("cbrt cosm1 exp10 exp2 expm1 exprel gammasgn i0 i0e i1 i1e log1p log_expit rgamma", U),
-    *_specials("dawsn erfcx exp1 expi spence", U),
+    *_specials("dawsn erfcx exp1 expi spence j0 j1 k0 k0e k1 k1e loggamma y0 y1", U),
     *_specials(
         "xlogy xlog1py rel_entr kl_div beta betaln binom boxcox boxcox1p huber poch pseudo_huber chdtr chdtrc",
         U + 1.0,
@@ -165,10 +165,7 @@ SPECIALS: list[Case] = [
     ],
     Case("special.stdtr", lambda x: special.stdtr(xp_of(x).asarray(3.0), x), (X,)),
     Case("special.multigammaln", lambda x: special.multigammaln(x, 2), (U + 2.0,)),
-    *[
-        Case(f"special.{name}", getattr(special, name), (U,), jit=REFUSED, grad=REFUSED)
-        for name in "ellipk j0 j1 k0 k1 loggamma y0 zetac".split()  # noqa: SIM905
-    ],
+    *[Case(f"special.{name}", getattr(special, name), (U,), jit=REFUSED, grad=REFUSED) for name in ("ellipk", "zetac")],
 ]
 
 SIGNALS: list[Case] = [
@@ -180,24 +177,25 @@ SIGNALS: list[Case] = [
             jit=REFUSED,
             grad=REFUSED,
         )
-        for name in ("fftconvolve", "convolve", "correlate")
+        for name in ("convolve", "correlate")
     ],
+    Case("signal.fftconvolve", lambda x, y: signal.fftconvolve(x, y, mode="same"), (V, K)),
     Case(
         "signal.oaconvolve",
         lambda x, y: signal.oaconvolve(x, y, mode="same"),
         (V, K),
         eager=WRONG,
-        jit=REFUSED,
-        grad=REFUSED,
+        jit=WRONG,
+        grad=WRONG,
     ),
+    Case("signal.envelope", signal.envelope, (V,)),
+    Case("signal.hilbert", signal.hilbert, (V,)),
+    Case("signal.resample", lambda x: signal.resample(x, 20), (V,)),
     *[
         Case(f"signal.{name}", call, (V,), jit=REFUSED, grad=REFUSED)
         for name, call in {
             "detrend": signal.detrend,
-            "envelope": signal.envelope,
-            "hilbert": signal.hilbert,
             "medfilt": lambda x: signal.medfilt(x, 3),
-            "resample": lambda x: signal.resample(x, 20),
             "resample_poly": lambda x: signal.resample_poly(x, 2, 1),
             "savgol_filter": lambda x: signal.savgol_filter(x, 5, 2),
             "wiener": lambda x: signal.wiener(x, 3),
@@ -207,7 +205,7 @@ SIGNALS: list[Case] = [
     ],
     Case("signal.vectorstrength", lambda x: signal.vectorstrength(x, 2.0), (V,), jit=REFUSED),
     Case("signal.gauss_spline", lambda x: signal.gauss_spline(x, 3), (V,)),
-    Case("signal.freqz", lambda b: signal.freqz(b, worN=8), (K,), jit=REFUSED, grad=REFUSED),
+    Case("signal.freqz", lambda b: signal.freqz(b, worN=8), (K,)),
     *[
         Case(f"ndimage.{name}", call, (X,), jit=REFUSED, grad=REFUSED)
         for name, call in {

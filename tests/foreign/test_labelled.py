@@ -68,7 +68,7 @@ XARRAY = [
     _x("roll", lambda a: a.roll(place=1)),
     _x("differentiate", lambda a: a.differentiate("place")),
     _x("integrate", lambda a: a.integrate("place")),
-    _x("polyfit", lambda a: a.polyfit("place", 1).polyfit_coefficients, jit=REFUSED, grad=REFUSED),
+    _x("polyfit", lambda a: a.polyfit("place", 1).polyfit_coefficients, jit=REFUSED),
     _x("cumprod", lambda a: a.cumprod("place")),
     _x("where drop", lambda a: a.where(a.place > 2, drop=True)),
     _x("groupby_bins.mean", lambda a: a.groupby_bins("place", [-1, 2, 6]).mean()),

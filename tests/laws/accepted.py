@@ -70,6 +70,35 @@ _BY_LAPACK = Accepted(
 )
 
 
+def _differs_by_phases(got: Array, expected: Array, *operands: Array) -> Array:
+    """Which vectors of matrices, columns or rows, are the expected ones up to a phase."""
+    if got.ndim < 2 or got.shape[:-2] != operands[0].shape[:-2] or not got.size:
+        return np.zeros(got.shape, bool)
+    near = 1e3 * np.finfo(got.dtype).eps
+    found = np.zeros(got.shape, bool)
+    for axis in (-2, -1):
+        inner = np.abs(np.sum(expected.conj() * got, axis=axis, keepdims=True))
+        sizes = [np.linalg.norm(x, axis=axis, keepdims=True) for x in (got, expected)]
+        found |= (np.abs(inner - sizes[0] * sizes[1]) <= near) & (np.abs(sizes[0] - sizes[1]) <= near)
+    return found
+
+
+def _differs_by_bases(got: Array, expected: Array, *operands: Array) -> Array:
+    """Which singular vectors are as good: up to phases, and beyond the singular values another basis of the space."""
+    found = _differs_by_phases(got, expected, *operands)
+    k, near = min(operands[0].shape[-2:]), 1e3 * np.finfo(got.dtype).eps
+    if got.ndim == operands[0].ndim and got.size and got.shape[-1] == got.shape[-2] > k:
+        rest, wanted = (x[..., k:] for x in (got, expected))  # of U; the rows of V^H are another such basis
+        rows, others = (np.swapaxes(x[..., k:, :], -1, -2) for x in (got, expected))
+        for place, x, y in (((..., slice(k, None)), rest, wanted), ((..., slice(k, None), slice(None)), rows, others)):
+            spaces = [z @ np.swapaxes(z.conj(), -1, -2) for z in (x, y)]
+            found[place] |= np.abs(spaces[0] - spaces[1]).max((-2, -1), keepdims=True) <= near
+    return found
+
+
+_UP_TO_PHASES = Accepted(_differs_by_phases, "vectors are determined up to phases", real=True)
+
+
 def _is_at_the_limit(z: Array) -> Array:
     """Whether parts are finite, and the modulus is so large that a rounding decides whether it is."""
     return np.isfinite(z) & ~np.isfinite(np.abs(z) * z.real.dtype.type(1 + 1e-6))
@@ -87,6 +116,10 @@ ACCEPTED: Final[dict[str, Accepted]] = {
         lambda got, expected, z: _is_at_the_limit(z), "z over a modulus that may be infinite, which gives 0"
     ),
     **dict.fromkeys(("triangular_solve", "cholesky", "solve"), _BY_LAPACK),
+    **dict.fromkeys(("eigh", "eig", "geev", "schur"), _UP_TO_PHASES),
+    "svd": Accepted(
+        _differs_by_bases, "vectors are determined up to phases, those of no value up to rotations", real=True
+    ),
     "dot_general": _BY_BLAS,
     "conv": _BY_BLAS,
     "reduce_window_max": _ANY_NAN,

@@ -205,7 +205,7 @@ def _shown(equation: Equation) -> str:
 
 
 def sums_by_library(program: Program) -> bool:
-    """Whether BLAS multiplies floats: the interpreter has NumPy in its place, which sums in another order."""
+    """Whether a library sums floats: the interpreter has NumPy in its place, which sums in another order."""
     return any(
         dtypes.is_inexact(e.outputs[0].type.dtype)  # type: ignore[union-attr]
         for e in equations(program)

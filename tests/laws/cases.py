@@ -16,7 +16,7 @@ from tests.laws.values import Array, Draw
 from tracer.ir import dtypes
 from tracer.ir.primitive import Primitive
 from tracer.ir.program import Program
-from tracer.ir.types import KeyType, Type, array_type, is_differentiable, size
+from tracer.ir.types import ArrayType, KeyType, Type, array_type, is_differentiable, size
 from tracer.trace.stage import stage
 from tracer.trace.trace import as_literal, bind_all
 
@@ -163,3 +163,25 @@ def large_cases_of(name: str) -> tuple[Case, ...]:
 def longest(case: Case) -> int:
     """The most elements of an operand or result."""
     return max(map(size, (*case.program.input_types, *case.program.output_types)), default=0)
+
+
+def kinds(case: Case) -> set[tuple[object, ...]]:
+    """The dtypes of operands and results that have elements, each with its place, and how indices are taken."""
+    operands, results = case.program.input_types, case.program.output_types
+    placed = [
+        *((case.given[i], t) for i, t in enumerate(operands)),
+        *((f"result {i}", t) for i, t in enumerate(results)),
+    ]
+    found: set[tuple[object, ...]] = {(i, t.dtype) for i, t in placed if isinstance(t, ArrayType) and size(t)}
+    return found | {("mode", case.params.get("mode"))}
+
+
+def with_all_kinds(cases: Sequence[Case]) -> list[Case]:
+    """The first of the cases that together have the kinds of all."""
+    chosen: list[Case] = []
+    seen: set[tuple[object, ...]] = set()
+    for case in cases:
+        if not kinds(case) <= seen:
+            chosen.append(case)
+            seen |= kinds(case)
+    return chosen

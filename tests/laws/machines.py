@@ -58,15 +58,15 @@ class Native:
         """The outputs, in storage form. Raises what the program's faults mean."""
         arrays, outputs = _buffers(self.scheduled, values, [p.dtype for p in self.executable.parameters])
         status, context = self.executable.run(arrays, callback=self.compiled.call_back)
-        error = error_of(self.scheduled, status, context)
+        error = error_of(self.scheduled.sites, status, context)
         if error is not None:
             raise error
         return outputs
 
 
-def native(program: Program, vector_bits: int | None = None) -> Native:
+def native(program: Program, width: Width = None) -> Native:
     """The program through all passes, the schedule and LLVM."""
-    return Native(schedule(optimize(program)), vector_bits)
+    return Native(schedule(optimize(program)), width)
 
 
 def run_loops(

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache, lru_cache
 
-from tests.laws.cases import Case, cases_of, large_cases_of, longest
+from tests.laws.cases import Case, cases_of, large_cases_of, longest, with_all_kinds
 from tests.laws.comparing import check_case, check_close
-from tests.laws.machines import WIDTHS, Native, native, run_loops, together
-from tests.laws.sampling import generator, primitives_with, sampled
+from tests.laws.machines import WIDTHS, Native, Width, run_loops, together
+from tests.laws.sampling import THOROUGH, generator, primitives_with, sampled
 from tests.laws.tolerances import Tolerance
 from tests.laws.values import Array
 from tests.targets import TINY
@@ -19,6 +19,7 @@ from tracer.ir.primitive import Library, NoRule, Primitive
 from tracer.ir.types import ArrayType, size
 from tracer.passes.pipeline import optimize
 from tracer.primitives.base.reference import run_reference
+from tracer.primitives.catalogue import CATALOGUE
 from tracer.schedule.pipeline import Scheduled, schedule
 from tracer.settings import config
 
@@ -32,25 +33,49 @@ def long_cases(name: str) -> tuple[Case, ...]:
     return tuple(case for case in cases_of(name) if longest(case) >= LONG) or cases_of(name)
 
 
+Dealt = tuple[tuple[Case, ...], Scheduled, Sequence[Width]]
+
+
 @lru_cache(maxsize=2)
-def long_program(primitive: Primitive) -> Scheduled:
-    """The long cases as one program."""
-    return schedule(optimize(together([case.program for case in long_cases(primitive.name)])))
+def dealt(primitive: Primitive) -> tuple[Dealt, ...]:
+    """The long cases as programs, each with widths of vectors besides this machine's own at which it is tried.
+
+    The cases of a dtype are tried at one of them, which differs from primitive to primitive; thoroughly, or where
+    dtypes are fewer than widths, at all.
+    """
+    cases = long_cases(primitive.name)
+    chosen = list(dict.fromkeys(map(dtypes_of, cases)))
+    if THOROUGH or len(chosen) < len(OTHER):
+        return ((cases, scheduled(cases), OTHER),)
+    turn = CATALOGUE.index(primitive)
+    shares = [{dtypes for n, dtypes in enumerate(chosen, turn) if n % len(OTHER) == i} for i in range(len(OTHER))]
+    sharing = [tuple(case for case in cases if dtypes_of(case) in share) for share in shares]
+    return tuple((share, scheduled(share), (bits,)) for share, bits in zip(sharing, OTHER, strict=True))
+
+
+def dtypes_of(case: Case) -> tuple[object, ...]:
+    """The dtypes of the operands."""
+    return tuple(type.dtype if isinstance(type, ArrayType) else type for type in case.types)
+
+
+def scheduled(cases: Sequence[Case]) -> Scheduled:
+    """The cases as one program."""
+    return schedule(optimize(together([case.program for case in cases])))
 
 
 @lru_cache(maxsize=2)
 def compiled(primitive: Primitive) -> tuple[tuple[tuple[Case, ...], Native], ...]:
-    """All of a primitive's cases as two programs, the long ones first."""
+    """All of a primitive's cases as programs, the long ones first."""
     long = long_cases(primitive.name)
     short = tuple(case for case in cases_of(primitive.name) if case not in long)
-    programs = [(long, Native(long_program(primitive)))]
-    return (*programs, *([(short, native(together([case.program for case in short])))] if short else []))
+    programs = [(cases, Native(program)) for cases, program, _ in dealt(primitive)]
+    return (*programs, *([(short, Native(scheduled(short)))] if short else []))
 
 
 @lru_cache(maxsize=2)
-def compiled_for_widths(primitive: Primitive) -> tuple[Native, ...]:
-    """The long cases as one program, for every width of vectors but this machine's own."""
-    return tuple(Native(long_program(primitive), bits) for bits in OTHER)
+def compiled_for_widths(primitive: Primitive) -> tuple[tuple[tuple[Case, ...], Width, Native], ...]:
+    """The long cases as programs for other widths of vectors than this machine's own."""
+    return tuple((cases, bits, Native(program, bits)) for cases, program, widths in dealt(primitive) for bits in widths)
 
 
 @lru_cache(maxsize=4)
@@ -75,7 +100,7 @@ def split(results: Sequence[Array], cases: Sequence[Case]) -> list[list[Array]]:
 
 
 @primitives_with(lambda p: not isinstance(p.lower, NoRule), "llvm")
-@sampled(3)
+@sampled(2)
 def test_llvm_is_the_reference(primitive: Primitive, seed: int) -> None:
     for case, (values, got) in ran(primitive, seed).items():
         check_case(case, values, got, run_reference(case.program, values))
@@ -84,26 +109,34 @@ def test_llvm_is_the_reference(primitive: Primitive, seed: int) -> None:
 @primitives_with(lambda p: not isinstance(p.lower, NoRule), "llvm")
 @sampled(2)
 def test_bits_do_not_depend_on_the_width_of_vectors(primitive: Primitive, seed: int) -> None:
-    cases, own = long_cases(primitive.name), ran(primitive, seed)
-    flat = [x for case in cases for x in own[case][0]]
-    for bits, program in zip(OTHER, compiled_for_widths(primitive), strict=True):
+    own = ran(primitive, seed)
+    for cases, bits, program in compiled_for_widths(primitive):
+        flat = [x for case in cases for x in own[case][0]]
         for case, got in zip(cases, split(program.run(flat), cases), strict=True):
             values, expected = own[case]
             for a, b in zip(got, expected, strict=True):
                 check_close(a, b, None, f"{case}: {bits} bits against this machine's own", values)
 
 
+@cache
+def shared_cases(name: str) -> tuple[Case, ...]:
+    """The long cases that threads share: with all dtypes of a primitive, and a third of the rest; thoroughly, all."""
+    cases = long_cases(name)
+    first = with_all_kinds(cases)
+    rest = [case for case in cases if case not in first]
+    return (*first, *rest[:: 1 if THOROUGH else 3])
+
+
 @lru_cache(maxsize=2)
 def compiled_shared(primitive: Primitive) -> Native:
-    """The long cases as one program, every nest shared by threads, however little it does."""
-    cases = long_cases(primitive.name)
-    return Native(schedule(optimize(together([case.program for case in cases])), TINY))
+    """Long cases as one program, every nest shared by threads, however little it does."""
+    return Native(schedule(optimize(together([case.program for case in shared_cases(primitive.name)])), TINY))
 
 
 @primitives_with(lambda p: not isinstance(p.lower, NoRule), "llvm")
 @sampled(1)
 def test_bits_do_not_depend_on_the_number_of_threads(primitive: Primitive, seed: int) -> None:
-    cases, program = long_cases(primitive.name), compiled_shared(primitive)
+    cases, program = shared_cases(primitive.name), compiled_shared(primitive)
     values = drawn(cases, seed)
     flat = [x for xs in values for x in xs]
     with_threads = []
@@ -139,34 +172,17 @@ def test_large_arrays_are_the_reference_on_any_number_of_threads(primitive: Prim
 
 BY_LIBRARY = Tolerance(16, "NumPy stands for the library's routine, and sums in its own order", absolute=256)
 SMALL = 40  # elements in all of a case that is interpreted for more than its dtypes
-MANY = 24  # cases of a primitive that are interpreted, unless its dtypes need more
+MANY = 1000 if THOROUGH else 16  # cases of a primitive that are interpreted, unless its dtypes need more
 
 
 def elements(case: Case) -> int:
     return sum(map(size, (*case.program.input_types, *case.program.output_types)))
 
 
-def kinds(case: Case) -> set[tuple[object, ...]]:
-    """The dtypes of operands and results that have elements, each with its place, and how indices are taken."""
-    operands, results = case.program.input_types, case.program.output_types
-    placed = [
-        *((case.given[i], t) for i, t in enumerate(operands)),
-        *((f"result {i}", t) for i, t in enumerate(results)),
-    ]
-    found: set[tuple[object, ...]] = {(i, t.dtype) for i, t in placed if isinstance(t, ArrayType) and size(t)}
-    return found | {("mode", case.params.get("mode"))}
-
-
 @cache
 def interpreted_cases(name: str) -> tuple[Case, ...]:
     """The smallest cases of a primitive that have all its dtypes, and other small ones."""
-    smallest = sorted(cases_of(name), key=elements)
-    chosen: list[Case] = []
-    seen: set[tuple[object, ...]] = set()
-    for case in smallest:
-        if not kinds(case) <= seen:
-            chosen.append(case)
-            seen |= kinds(case)
+    chosen = with_all_kinds(sorted(cases_of(name), key=elements))
     others = [case for case in cases_of(name) if case not in chosen and elements(case) <= SMALL]
     return (*chosen, *others[: max(MANY - len(chosen), 0)])
 
@@ -174,18 +190,17 @@ def interpreted_cases(name: str) -> tuple[Case, ...]:
 @lru_cache(maxsize=2)
 def interpretable(primitive: Primitive) -> tuple[Scheduled, Native]:
     """The cases to interpret as one program."""
-    programs = [case.program for case in interpreted_cases(primitive.name)]
-    scheduled = schedule(optimize(together(programs)))
-    return scheduled, Native(scheduled)
+    loops = scheduled(interpreted_cases(primitive.name))
+    return loops, Native(loops)
 
 
 @primitives_with(lambda p: not isinstance(p.lower, NoRule), "llvm")
 @sampled(1)
 def test_interpreted_loops_have_the_bits_of_llvm(primitive: Primitive, seed: int) -> None:
-    cases, (scheduled, program) = interpreted_cases(primitive.name), interpretable(primitive)
+    cases, (loops, program) = interpreted_cases(primitive.name), interpretable(primitive)
     values = drawn(cases, seed)
     flat = [x for xs in values for x in xs]
-    got, expected = run_loops(scheduled, flat), program.run(flat)
+    got, expected = run_loops(loops, flat), program.run(flat)
     for case, xs, mine, theirs in zip(cases, values, split(got, cases), split(expected, cases), strict=True):
         for a, b in zip(mine, theirs, strict=True):
             by_library = isinstance(primitive.lower, Library) or primitive.name == "conv"  # NumPy in the place of BLAS

@@ -29,7 +29,7 @@ from tracer.transforms.context import to_front
 Axes = tuple[int | None, ...]
 
 MANY = 6
-FEW = 12  # choices of axes that every case tries
+FEW = 8  # choices of axes that every case tries
 
 
 def batch_axes(program: Program) -> Iterator[Axes]:
@@ -49,7 +49,7 @@ def batch_axes(program: Program) -> Iterator[Axes]:
 
 
 def chosen_axes(cases: Sequence[Case]) -> Iterator[tuple[Case, Sequence[Axes]]]:
-    """Each case with the choices that it tries: all of them, or of many a third, which goes round the cases; one where
+    """Each case with the choices that it tries: all, or of many a quarter, which goes round the cases; one where
     an earlier case differs from it in dtypes alone, which batching does not look at. Thoroughly, all.
     """
     alike: Counter[Any] = Counter()
@@ -59,7 +59,7 @@ def chosen_axes(cases: Sequence[Case]) -> Iterator[tuple[Case, Sequence[Axes]]]:
         if not THOROUGH and alike[kind]:
             every = every[alike[kind] % len(every) :][:1]
         elif not THOROUGH and len(every) > FEW:
-            every = every[number % 3 :: 3]
+            every = every[number % 4 :: 4]
         alike[kind] += 1
         yield case, every
 

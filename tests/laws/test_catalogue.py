@@ -86,11 +86,17 @@ SIZES_NOT_TRIED = {
         name: ({"no axes"}, _AXES)
         for name in (
             "iota", "concatenate", "split", "cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "sort", "top_k",
-            "conv",
+            "conv", "fft",
         )
     },
     **{name: (KINDS_OF_SIZE - {"no axes"}, _ONE_LOOP) for name in ("loop_push", "loop_pull", "loop_bend")},
-    **{name: ({"no axes"}, "it takes matrices") for name in ("cholesky", "lu", "triangular_solve", "solve")},
+    **{
+        name: ({"no axes"}, "it takes matrices")
+        for name in (
+            "cholesky", "lu", "triangular_solve", "solve", "geqrf", "geqp3", "qr", "householder_product", "eigh", "svd",
+            "geev", "eig", "schur", "hessenberg", "tridiagonal", "tridiagonal_solve",
+        )
+    },
     "check": (KINDS_OF_SIZE - {"no axes"}, "its operands are scalars"),
 }  # fmt: skip
 
@@ -146,6 +152,10 @@ SPECIAL_NOT_TRIED = {
     **dict.fromkeys(("loop_push", "loop_pull", "loop_bend"), (_ALL_SPECIAL, _ONE_LOOP)),
     **dict.fromkeys(("reduce_prod", "cumprod", "scatter_mul"), (_INFINITE_PARTS, _ORDER)),
     "solve": (_COMPLEX_SPECIAL, "a system of one is a quotient, and LAPACK has its own of infinite parts"),
+    **dict.fromkeys(
+        ("geqrf", "geqp3", "qr", "householder_product", "hessenberg", "tridiagonal", "tridiagonal_solve"),
+        (_ALL_SPECIAL, "which elements are lost depends on the order of LAPACK's sums"),
+    ),
     "cumlogsumexp": (_COMPLEX_SPECIAL, "where terms cancel all digits go"),
 }
 

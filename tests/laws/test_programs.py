@@ -4,17 +4,17 @@ every pass keeps what it computes, and finds nothing to do a second time.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 import pytest
 
-from tests.laws.cases import Case, cases_of
+from tests.laws.cases import Case, cases_of, with_all_kinds
 from tests.laws.comparing import case_tolerance, check_close, magnitudes
 from tests.laws.differences import actives
 from tests.laws.machines import together
-from tests.laws.sampling import excused, generator, primitives_with, sampled
+from tests.laws.sampling import THOROUGH, excused, generator, primitives_with, sampled
 from tests.laws.test_batching import batched_program
 from tests.laws.tolerances import COMPOSED
 from tests.laws.values import Array
@@ -67,9 +67,11 @@ def derived_programs(case: Case) -> Iterator[Program]:
 
 
 def chosen(primitive: Primitive) -> Sequence[Case]:
-    """Some of a primitive's cases, of every kind there is."""
+    """Some of a primitive's cases, among them every dtype at every place; thoroughly, all."""
     cases = cases_of(primitive.name)
-    return cases[:: max(1, len(cases) // 40)]
+    first = with_all_kinds(cases)
+    rest = [case for case in cases if case not in first]
+    return (*first, *rest[:: 1 if THOROUGH else max(1, len(rest) // 10)])
 
 
 @pytest.mark.parametrize("primitive", CATALOGUE, ids=str)
@@ -103,9 +105,8 @@ class Before(NamedTuple):
     results: list[Array]
 
 
-@lru_cache(maxsize=2)
-def before_passes(primitive: Primitive, seed: int) -> tuple[Before, ...]:
-    """What every pass is tried on, once for all of them."""
+def before_passes(primitive: Primitive, seed: int) -> list[Before]:
+    """What every pass is tried on."""
     found = []
     for case in chosen(primitive):
         values = case.draw(generator(seed, case))
@@ -113,14 +114,13 @@ def before_passes(primitive: Primitive, seed: int) -> tuple[Before, ...]:
             Before(case, program, values, run_reference(program, values))
             for program in (case.program, repeated(case.program))
         ]
-    return tuple(found)
+    return found
 
 
-@pytest.mark.parametrize("step", PASSES, ids=lambda step: step.name)
 @primitives_with(lambda p: not isinstance(p.reference, NoRule), "passes")
 @sampled(1)
-def test_a_pass_keeps_what_a_program_computes_and_is_idempotent(primitive: Primitive, step: Pass, seed: int) -> None:
-    for before in before_passes(primitive, seed):
+def test_every_pass_keeps_what_a_program_computes_and_is_idempotent(primitive: Primitive, seed: int) -> None:
+    for before, step in itertools.product(before_passes(primitive, seed), PASSES):
         after = step.run(before.program)
         if after is before.program:
             continue

@@ -13,6 +13,12 @@ import numpy as np
 from tests.laws.values import Array, limits
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
+from tracer.primitives.linalg.orthogonal import ORTHOGONAL
+from tracer.primitives.linalg.similarity import SIMILARITY
+from tracer.primitives.linalg.spectral import SPECTRAL
+from tracer.primitives.linalg.tridiagonal_solve import TRIDIAGONAL_SOLVES
+
+DECOMPOSITIONS: Final = tuple(p.name for p in (*ORTHOGONAL, *SPECTRAL, *SIMILARITY, *TRIDIAGONAL_SOLVES))
 
 # The distance of neighbouring floats at 1.
 EPSILON: Final[dict[DType, float]] = {
@@ -48,6 +54,7 @@ _COMPLEX = "complex functions are composed of real ones, and lose digits where p
 _SUMS = "the order of the sum differs"
 _PRODUCTS = "the order of the sum differs; large products of bf16 take subnormal numbers for zeros where machines do"
 _SOLVES = "sums in another order, and reciprocals in place of divisions; matrices are well-conditioned, and of size 1"
+_ITERATED = "NumPy computes f32 in f64; a rounding error for every row, relative to the largest of up to 33 values"
 _REAL_FUNCTIONS = (
     "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp exp2 expm1 log log2 log1p logistic pow "
     "cbrt rsqrt hypot erf erf_inv"
@@ -76,6 +83,8 @@ TOLERANCES: Final[dict[str, Tolerance]] = {
     "cholesky": Tolerance(64, _SOLVES, absolute=64),
     "solve": Tolerance(512, _SOLVES, absolute=256),
     "lu": Tolerance(256, _SOLVES, absolute=64),
+    "fft": Tolerance(8, "sums in another order, of up to a thousand terms of size 1", absolute=256),
+    **{name: Tolerance(2048, _ITERATED, absolute=2048) for name in DECOMPOSITIONS},
     "scatter_add": Tolerance(8, _SUMS, of_terms=True),
     "scatter_mul": Tolerance(16, "a rounding error for every factor"),
 }

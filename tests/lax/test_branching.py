@@ -135,3 +135,51 @@ def test_each_branch_may_have_an_operand_of_its_own(pred: bool) -> None:
 def test_functions_may_be_operands() -> None:
     with pytest.raises(ArgumentError, match=r"cond at .* argument 1 is not an array"):
         lax.cond(True, lambda x, h: x, lambda x, h: h(x), 1.0, lambda x: x)
+
+
+@pytest.mark.parametrize("way", [lambda f: f, tracer.jit])
+def test_what_every_branch_hands_on_is_shared_by_the_lanes(way: Any) -> None:
+    x, w = tnp.arange(3.0), tnp.ones(2)
+
+    def two(x: Any) -> Any:
+        return lax.cond(x > 1, lambda a, b: (a * 2, b, b), lambda a, b: (a, b, a * b), x, w)
+
+    doubled, same, each = way(tracer.vmap(two, out_axes=(0, None, 0)))(x)
+    assert (doubled.tolist(), same.tolist()) == ([0.0, 1.0, 4.0], [1.0, 1.0])
+    assert each.tolist() == [[0.0, 0.0], [1.0, 1.0], [1.0, 1.0]]
+    branches = [lambda a: (a * 2, w, w), lambda a: (a, w, 2 * w), lambda a: (-a, w, w)]
+    found, same, _ = way(tracer.vmap(lambda n, x: lax.switch(n, branches, x), out_axes=(0, None, 0)))(tnp.arange(3), x)
+    assert (found.tolist(), same.tolist()) == ([0.0, 1.0, -2.0], [1.0, 1.0])
+    slope = way(
+        tracer.grad(lambda w: tracer.vmap(lambda x: lax.cond(x > 1, lambda: (x, w), lambda: (-x, w)))(x)[1].sum())
+    )
+    assert slope(w).tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("way", [lambda f: f, tracer.jit])
+def test_what_loops_and_calls_inside_branches_hand_on_is_shared_by_the_lanes(way: Any) -> None:
+    def scanned(x: Any, y: Any) -> Any:
+        return x, lax.scan(lambda c, _: (c, None), y, None, length=2)[0]
+
+    def repeated(x: Any, y: Any) -> Any:
+        return -x, lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1]), (0, y))[1]
+
+    def chosen(x: Any, y: Any) -> Any:
+        return 2 * x, tracer.jit(lambda y: lax.cond(y > 0, lambda y: y, lambda y: y, y))(y)
+
+    f = tracer.vmap(
+        lambda n, x, y: lax.switch(n, [scanned, repeated, chosen], x, y), in_axes=(0, 0, None), out_axes=(0, None)
+    )
+    xs, y = way(f)(tnp.arange(3), tnp.ones(3), tnp.asarray(5.0))
+    assert (xs.tolist(), float(y)) == ([1.0, -1.0, 2.0], 5.0)
+
+    @tracer.custom_batching.custom_vmap
+    def same(x: Any) -> Any:
+        return x
+
+    same.def_vmap(lambda size, batched, x: (10.0 * x, batched[0]))
+    h = tracer.vmap(lambda n, x: lax.switch(n, [same, same], x))
+    assert way(h)(tnp.arange(2), tnp.ones(2)).tolist() == [10.0, 10.0]
+    unequal = [lambda y, z: y, lambda y, z: z]
+    g = tracer.vmap(lambda n: lax.switch(n, unequal, tnp.asarray(1.0), tnp.asarray(2.0)))
+    assert way(g)(tnp.arange(2)).tolist() == [1.0, 2.0]

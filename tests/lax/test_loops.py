@@ -38,6 +38,31 @@ def test_fori_loop_counts_as_range_with_known_and_with_traced_bounds(bounds: tup
     assert int(traced(*bounds)) == expected
 
 
+@pytest.mark.parametrize("dtype", [float, np.float64, np.float32, np.float16])
+@pytest.mark.parametrize(("lower", "upper", "known", "traced"), [
+    (0.0, 3.0, 3.0, 3.0), (0.0, 3.5, 3.0, 6.0), (0.5, 3.0, 3.0, 4.5), (-0.5, 2.5, 1.0, 1.5), (2.0, 2.0, 0.0, 0.0),
+    (0.0, -np.inf, 0.0, 0.0),
+])  # fmt: skip
+def test_fori_loop_with_bounds_that_are_floats_counts_as_in_jax(
+    lower: float, upper: float, known: float, traced: float, dtype: type
+) -> None:
+    low, high = dtype(lower), dtype(upper)
+    add_index = lambda i, total: total + i  # noqa: E731
+    assert float(lax.fori_loop(low, high, add_index, 0.0)) == known
+    assert float(tracer.jit(lambda a, b: lax.fori_loop(a, b, add_index, 0.0))(low, high)) == traced
+    both = tracer.vmap(lambda b: lax.fori_loop(low, b, add_index, 0.0))(tnp.stack([high, low]))
+    assert both.tolist() == [traced, 0.0]
+
+
+def test_fori_loop_with_bounds_that_are_floats_is_differentiated() -> None:
+    def power(x: Any, n: Any) -> Any:
+        return lax.fori_loop(0.0, n, lambda _, y: y * x, 1.0, memory=8)
+
+    assert float(tracer.grad(power)(2.0, 3.0)) == 12.0
+    assert [float(g) for g in tracer.jit(tracer.grad(power, argnums=(0, 1)))(2.0, 3.0)] == [12.0, 0.0]
+    assert float(tracer.jvp(lambda x: power(x, 3.0), (2.0,), (1.0,))[1]) == 12.0
+
+
 def index_type(lower: Any, upper: Any, traced: str) -> tuple[str, bool]:
     """The dtype of the index, and whether it is weak, with bounds of which those named are traced."""
     seen = []
@@ -65,6 +90,10 @@ def index_type(lower: Any, upper: Any, traced: str) -> tuple[str, bool]:
         (np.int32(0), 3, "lower", ("int32", False)),
         (0, np.int64(3), "upper", ("int64", True)),
         (np.int64(0), 3, "lower", ("int64", False)),
+        (0.0, 3.0, "", ("int64", True)),
+        (np.float32(0), np.float32(3), "", ("int64", True)),
+        (0.0, 3.0, "upper", ("float64", True)),
+        (np.float32(0), np.float32(3), "upper", ("float32", False)),
     ],
 )
 def test_the_index_of_fori_loop_has_jax_s_dtype(lower: Any, upper: Any, traced: str, expected: Any) -> None:
@@ -234,3 +263,39 @@ def test_a_number_is_not_cut_to_what_the_body_returns(body: Any, start: Any, say
     ):
         with pytest.raises(CarryTypeError, match=says):
             loop()
+
+
+@pytest.mark.parametrize("way", [lambda f: f, tracer.jit])
+def test_what_a_loop_hands_on_is_shared_by_the_lanes(way: Any) -> None:
+    x, w = tnp.arange(3.0), tnp.ones(2)
+
+    def repeated(x: Any) -> Any:
+        return lax.while_loop(lambda c: c[0] < c[1].sum() + 3, lambda c: (c[0] + c[1][0], c[1], c[2] + 1), (x, w, w))
+
+    y, same, own = way(tracer.vmap(repeated, out_axes=(0, None, 0)))(x)
+    assert (y.tolist(), same.tolist(), own[:, 0].tolist()) == ([5.0] * 3, [1.0, 1.0], [6.0, 5.0, 4.0])
+    twice = tracer.vmap(tracer.vmap(repeated, out_axes=(0, None, 0)), out_axes=(0, None, 0))
+    assert way(twice)(tnp.stack([x, x + 1]))[1].tolist() == [1.0, 1.0]
+    counted = tracer.vmap(lambda n: lax.fori_loop(0, n, lambda i, c: (c[0] + 1, c[1]), (0.0, w)), out_axes=(0, None))
+    assert way(counted)(tnp.arange(3))[1].tolist() == [1.0, 1.0]
+    scanned = tracer.vmap(
+        lambda x: lax.scan(lambda c, y: ((c[0] + y, c[1]), (c[1], y)), (x, w), w), out_axes=((0, None), None)
+    )
+    (_, same), (rows, ys) = way(scanned)(x)
+    assert (same.tolist(), rows.tolist(), ys.tolist()) == ([1.0, 1.0], [[1.0, 1.0]] * 2, [1.0, 1.0])
+    slope = way(tracer.grad(lambda w: tracer.vmap(lambda x: lax.while_loop(
+        lambda c: c[0] < 5, lambda c: (c[0] + 1, c[1] * c[2], c[2]), (x, 1.0, w))[1])(x).sum()))  # fmt: skip
+    assert float(slope(2.0)) == pytest.approx(5 * 2.0**4 + 4 * 2.0**3 + 3 * 2.0**2)
+
+
+@pytest.mark.parametrize("unroll", [0, True, 7])
+def test_a_scan_that_unrolls_all_its_steps_has_no_loop(unroll: Any) -> None:
+    def total(xs: Any) -> Any:
+        return lax.scan(lambda c, x: (c + x, c), 0.0, xs, unroll=unroll)
+
+    xs = tnp.arange(4.0)
+    assert float(tracer.jit(total)(xs)[0]) == 6.0
+    assert "for " not in str(tracer.jit(total).lower(xs).loops())
+    assert total(xs[:0])[1].shape == (0,)
+    with pytest.raises(ArgumentError, match="unroll is a number of steps, or 0 or True for all\n  got -1"):
+        lax.scan(lambda c, x: (c + x, c), 0.0, xs, unroll=-1)

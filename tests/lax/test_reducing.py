@@ -131,6 +131,24 @@ def test_windows_are_reduced(function: Any, start: float, reduction: Any) -> Non
     np.testing.assert_allclose(np.asarray(tracer.vmap(pool)(np.stack([x, -x])))[0], expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("padding", ["SAME", "SAME_LOWER"])
+@pytest.mark.parametrize(
+    ("base", "window", "stride", "spread"), [(2, 3, 2, 1), (3, 4, 1, 1), (2, 2, 3, 2), (1, 3, 2, 2)]
+)
+def test_named_padding_is_that_of_the_shape_before_dilation(
+    padding: str, base: int, window: int, stride: int, spread: int
+) -> None:
+    x = np.arange(1.0, 6.0)
+    extent = (window - 1) * spread + 1
+    total = max((-(-5 // stride) - 1) * stride + extent - 5, 0)
+    pads = (total // 2, total - total // 2)[:: 1 if padding == "SAME" else -1]
+    settings = {"window_strides": (stride,), "base_dilation": (base,), "window_dilation": (spread,)}
+    for computation, start in ((lax.add, 0.0), (lambda a, b: a * b + a + b, 0.0)):
+        named = lax.reduce_window(x, start, computation, (window,), padding=padding, **settings)
+        given = lax.reduce_window(x, start, computation, (window,), padding=(pads,), **settings)
+        assert named.tolist() == given.tolist()
+
+
 def test_of_equal_extremes_the_first_has_the_gradient() -> None:
     x = np.array([[1.0, 1.0, 0.0, 2.0], [1.0, 0.0, 2.0, 2.0]])
 

@@ -86,3 +86,12 @@ def test_mistakes() -> None:
         lax.select_and_scatter(x, lambda a, b: a > b + 1, (2,), (2,), "VALID", tnp.ones(2), 0.0, lax.add)
     with pytest.raises(ArgumentError, match=r"scatter is not a supported operation\n  help: lax\.add, mul, min or max"):
         lax.select_and_scatter(x, lax.ge, (2,), (2,), "VALID", tnp.ones(2), 0.0, lax.sub)
+
+
+@pytest.mark.parametrize("way", [lambda f: f, tracer.jit])
+def test_select_takes_integers_as_predicates(way: Any) -> None:
+    x, y = tnp.arange(3.0), -tnp.ones(3)
+    for pred in (np.array([0, 1, 2], "int32"), np.array([0, 1, 1], "uint8")):
+        assert way(lax.select)(pred, x, y).tolist() == [-1.0, 1.0, 2.0]
+    assert way(lax.select)(1, x, y).tolist() == x.tolist()
+    assert tracer.grad(lambda x: lax.select(np.array([0, 1, 1], "int32"), x, y).sum())(x).tolist() == [0.0, 1.0, 1.0]

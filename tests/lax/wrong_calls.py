@@ -76,6 +76,12 @@ WRONG: dict[str, Calls] = {
     **{name: _reduction(getattr(lax, name), BOOLS) for name in ("reduce_sum", "reduce_prod")},
     **{name: _reduction(getattr(lax, name), X) for name in ("reduce_and", "reduce_or", "reduce_xor")},
     "reduce_max": _extreme(lax.reduce_max), "reduce_min": _extreme(lax.reduce_min),
+    "zeta": {
+        "DTypeError": lambda: lax.zeta(X, X.astype(np.float16)), "ShapeError": lambda: lax.zeta(X, X[:1]),
+    },
+    "betainc": {
+        "DTypeError": lambda: lax.betainc(X, X, X.astype(np.float16)), "ShapeError": lambda: lax.betainc(X, X, X[:1]),
+    },
     "argmax": _place(lax.argmax), "argmin": _place(lax.argmin),
     **{name: _scatter(getattr(lax, name)) for name in ("scatter", "scatter_add", "scatter_mul", "scatter_min",
                                                       "scatter_max", "scatter_sub")},
@@ -148,6 +154,10 @@ WRONG: dict[str, Calls] = {
     "full": {"ShapeError": lambda: lax.full((-1,), 0.0), "DTypeError": lambda: lax.full((2,), 300, np.dtype("uint8"))},
     "full_like": {"ShapeError": lambda: lax.full_like(X, 0.0, shape=(-1,)),
                   "DTypeError": lambda: lax.full_like(INTS, 0.5)},
+    "fft": {
+        "ArgumentError": lambda: lax.fft(X, "DCT", (3,)), "DTypeError": lambda: lax.fft(COMPLEX, "RFFT", (3,)),
+        "ShapeError": lambda: lax.fft(X, "FFT", (4,)),
+    },
     "gather": {"OutOfBoundsError": lambda: lax.gather(X, np.array([[5]]), ROWS, (1, 3)),
                "ShapeError": lambda: lax.gather(X, np.array([[0]]), ROWS, (1, 4)),
                "DTypeError": lambda: lax.gather(X, np.array([[0.5]]), ROWS, (1, 3))},
@@ -170,7 +180,7 @@ WRONG: dict[str, Calls] = {
     "rev": _of_axes(lax.rev),
     "scan": {"CarryTypeError": lambda: lax.scan(lambda c, x: ((c, c), x), 0.0, X),
              "ShapeError": lambda: lax.scan(lambda c, x: (c, x), 0.0, (X, X[:1]))},
-    "select": {"DTypeError": lambda: lax.select(INTS, X, X), "ShapeError": lambda: lax.select(BOOLS, X, X[0])},
+    "select": {"DTypeError": lambda: lax.select(X, X, X), "ShapeError": lambda: lax.select(BOOLS, X, X[0])},
     "select_and_scatter": {
         "ShapeError": lambda: lax.select_and_scatter(X, lax.ge, (1, 1), (1, 1), "VALID", X[0], 0.0, lax.add),
         "ArgumentError": lambda: lax.select_and_scatter(X, lax.sub, (1, 1), (1, 1), "VALID", X, 0.0, lax.add)},

@@ -34,8 +34,8 @@ def test_a_static_name_that_is_no_parameter() -> None:
 def test_a_string_argument() -> None:
     fails(
         errors.ArgumentError,
-        lambda: jit(lambda p: p["w"])({"w": X, "name": "layer"}),  # here
-        "jit of lambda at @here: argument 0, p['name'] is not an array\n  got str: 'layer'\n"
+        lambda: jit(lambda x, name: x)(X, "layer"),  # here
+        "jit of lambda at @here: argument 1 'name' is not an array\n  got str: 'layer'\n"
         "  help: leave it out of the traced arguments: mark it static (static_argnums, static_argnames)",
     )
 
@@ -56,13 +56,9 @@ STATIC = "mark it static (static_argnums)"
 @pytest.mark.parametrize(
     ("name", "use", "remedy"),
     [
-        ("jit", lambda f, p: jit(f)(p), "mark it static (static_argnums, static_argnames)"),
-        ("eval_shape", tracer.eval_shape, CAPTURE),
-        ("make_program", lambda f, p: tracer.make_program(f)(p), STATIC),
         ("checkpoint", lambda f, p: jit(lambda x: tracer.checkpoint(f)({**p, "x": x}))(1.0), STATIC),
         ("grad", lambda f, p: tracer.grad(f)(p), CAPTURE),
         ("value_and_grad", lambda f, p: tracer.value_and_grad(f)(p), CAPTURE),
-        ("vmap", lambda f, p: tracer.vmap(f)(p), CAPTURE),
         ("jvp", lambda f, p: tracer.jvp(f, (p,), (p,)), CAPTURE),
         ("vjp", tracer.vjp, CAPTURE),
         ("linearize", tracer.linearize, CAPTURE),
@@ -82,6 +78,28 @@ def test_every_transform_names_itself_and_the_leaf(name: str, use: Any, remedy: 
     first, *rest = str(caught.value).splitlines()
     assert re.fullmatch(rf"{name} of f at test_arguments.py:\d+: argument 0, params\['w'\]\[1\] is not an array", first)
     assert rest == ["  got str: 'three'", f"  help: leave it out of the traced arguments: {remedy}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "use"),
+    [
+        ("jit", lambda f, p: jit(f)(p)),
+        ("eval_shape", tracer.eval_shape),
+        ("make_program", lambda f, p: tracer.make_program(f)(p)),
+        ("vmap", lambda f, p: tracer.vmap(f)(p)),
+    ],
+)
+def test_transforms_that_take_text_in_trees_name_other_leaves(name: str, use: Any) -> None:
+    def f(params: Any) -> Any:
+        return params["w"][0]
+
+    use(f, {"w": [X, "three", len, None]})
+    with pytest.raises(errors.ArgumentError) as caught:
+        use(f, {"w": [X, {4}]})
+    first, got, remedy = str(caught.value).splitlines()
+    assert re.fullmatch(rf"{name} of f at test_arguments.py:\d+: argument 0, params\['w'\]\[1\] is not an array", first)
+    assert got == "  got set: {4}"
+    assert remedy.startswith("  help: pass arrays and numbers, or trees of them")
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def test_vmap_of_nothing() -> None:
     fails(
         errors.ArgumentError,
         lambda: vmap(lambda *_: 1.0)(*()),  # here
-        "vmap of lambda at @here: nothing to map over\n  the call has no arrays\n"
+        "vmap of lambda at @here: nothing to map over\n  no argument has an axis in in_axes\n"
         "  help: map one argument at least, or give axis_size",
     )
 

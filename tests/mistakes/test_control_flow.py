@@ -201,7 +201,16 @@ def test_a_bound_of_a_loop_that_is_an_array() -> None:
     fails(
         errors.ArgumentError,
         lambda: lax.fori_loop(0, X, lambda i, c: c, 0),  # here
-        "fori_loop at @here: the bounds are integers without axes\n  got i64*[] and f64[3]\n"
+        "fori_loop at @here: the bounds are two integers, or two floats, without axes\n  got i64*[] and f64[3]\n"
+        "  help: cast them, int(n) or n.astype(int); while_loop takes other conditions",
+    )
+
+
+def test_bounds_of_a_loop_that_are_an_integer_and_a_float() -> None:
+    fails(
+        errors.ArgumentError,
+        lambda: lax.fori_loop(0, 3.0, lambda i, c: c, 0),  # here
+        "fori_loop at @here: the bounds are two integers, or two floats, without axes\n  got i64*[] and f64*[]\n"
         "  help: cast them, int(n) or n.astype(int); while_loop takes other conditions",
     )
 
@@ -240,7 +249,7 @@ WRONG_CALLS: dict[str, tuple[type[Exception], Any, list[str]]] = {
         [
             "map at @here: the xs are scanned along axis 0",
             "xs has none",
-            "help: give it an axis, x[None]; what every step reads alike is captured",
+            "help: give it an axis, x[None]; a function may read further values by name",
         ],
     ),
     "map of nothing": (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import importlib
+import importlib.util
 import sys
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 
 import tracer.numpy as tnp
 from tests.mistakes.told import X, fails
-from tracer import errors, random
+from tracer import errors, random, torch_names
 
 DTYPES = (
     "help: the dtypes are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, float64, "
@@ -138,3 +140,49 @@ def test_a_method_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> Non
     sys.__excepthook__(caught.type, caught.value, None)
     shown = capsys.readouterr().err.splitlines()[-1]
     assert shown == "AttributeError: 'Array' object has no attribute 'reshap'. Did you mean: 'reshape'?"
+
+
+@pytest.mark.parametrize("name", torch_names.MEMBERS)
+def test_methods_of_pytorch_say_what_to_use(name: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(X, name)
+    assert str(caught.value) == f"'Array' object has no attribute '{name}' ({torch_names.MEMBERS[name]})"
+    assert not hasattr(X, name)
+    assert name not in dir(X)
+
+
+@pytest.mark.parametrize(("module", "name"), [(m, n) for m, names in torch_names.NAMES.items() for n in names])
+def test_functions_of_pytorch_say_what_to_use(module: str, name: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(importlib.import_module(module), name)
+    assert str(caught.value) == f"module '{module}' has no attribute '{name}' ({torch_names.NAMES[module][name]})"
+
+
+def test_calls_as_in_pytorch() -> None:
+    for call, text in (
+        (lambda: X.sum(dim=0), r"^sum at test_others.py:\d+ takes no dim=\n  help: it is called axis=$"),
+        (lambda: X.view(3, 1), r"^view\(\) takes .*\n  help: x.reshape\(3, 4\) changes the shape; "),
+    ):
+        with pytest.raises(TypeError, match=text):
+            call()
+
+
+@pytest.mark.parametrize("name", ["tracer.scipy.spatial", "tracer.pmap", "tracer.numpy.ctypeslib"])
+def test_imports_of_missing_modules_give_the_reason_of_the_attribute(name: str) -> None:
+    parent, _, last = name.rpartition(".")
+    with pytest.raises(AttributeError) as attribute:
+        getattr(importlib.import_module(parent), last)
+    reason = str(attribute.value).partition(" (")[2]
+    assert reason
+    for statement in (f"import {name}", f"from {parent} import {last}", f"import {name} as other"):
+        with pytest.raises(ModuleNotFoundError) as caught:
+            exec(statement, {})
+        assert str(caught.value) == f"No module named '{name}' ({reason}"
+
+
+def test_imports_of_other_missing_modules_are_python_s_own_errors() -> None:
+    assert importlib.util.find_spec("tracer.nonsense") is None
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'tracer.nonsense'$"):
+        importlib.import_module("tracer.nonsense")
+    with pytest.raises(ImportError, match=r"cannot import name 'nonsense' from 'tracer.scipy'"):
+        exec("from tracer.scipy import nonsense", {})

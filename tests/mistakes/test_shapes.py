@@ -51,6 +51,15 @@ def test_matrices_that_do_not_fit() -> None:
     )
 
 
+@pytest.mark.parametrize("kind", [TypeError, ValueError])
+@pytest.mark.parametrize("run", [lambda f: f, jit])
+def test_an_error_of_shapes_is_caught_by_numpy_s_kind_and_by_jax_s(run: Any, kind: type[Exception]) -> None:
+    for wrong in (lambda x: x + tnp.ones(4), lambda x: tnp.sum(x, axis=2), lambda x: np.reshape(x, (2, 2))):
+        with pytest.raises(kind) as caught:
+            run(wrong)(X)
+        assert isinstance(caught.value, errors.ShapeError)
+
+
 def test_shapes_that_do_not_broadcast() -> None:
     fails(
         errors.ShapeError,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import math
+import operator as operators
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 import tracer.numpy as tnp
 from tests.mistakes.told import X, fails
-from tracer import errors, grad, jit, ops, vmap
+from tracer import errors, grad, jit, lax, ops, vmap
 
 KNOWN = "its value is known only when the compiled program runs"
 BRANCH = "help: lax.cond(x > 0, lambda: a, lambda: b), tnp.where(x > 0, a, b), or lax.while_loop"
@@ -257,17 +258,89 @@ def test_numpy_array_of_a_traced_value() -> None:
     fails(errors.TracerArrayError, lambda: grad(f)(X), f"{text}reading its value would lose its derivative\n{remedy}")
 
 
-def test_a_numpy_array_filled_with_traced_values() -> None:
-    """NumPy hides the error of an element behind one of its own; ours is its cause."""
+@pytest.mark.parametrize("kind", ["float", "int", "complex"])
+@pytest.mark.parametrize("way", [jit, grad, lambda f: lambda x: lax.cond(True, f, f, x)])
+def test_a_numpy_array_filled_with_traced_values(kind: str, way: Any) -> None:
+    """NumPy hides the error of an element behind one of its own; the user sees ours."""
+
+    if way is grad and kind == "int":
+        return  # an integer has no derivative to lose
 
     def f(x: Any) -> Any:
-        out = np.zeros(3)
-        out[0] = x
-        return out
+        if kind == "float":
+            y = np.zeros(3)
+        else:
+            y = np.ones((3,), dtype=kind)
+        y[0] = tnp.sum(x)  # here
+        return y
 
-    with pytest.raises(ValueError, match="setting an array element with a sequence") as caught:
-        jit(f)(1.0)
-    assert type(caught.value.__cause__) is errors.TracerFloatError
+    remedy = "y = np.ones((3,), dtype=kind)".replace("np", "tnp")
+    known = "reading its value would lose its derivative" if way is grad else KNOWN
+    number = "Integer" if kind == "int" else "Float"
+    fails(
+        getattr(errors, f"Tracer{number}Error"),
+        lambda: way(f)(X),
+        f"a traced value is written to y[0], in a NumPy array at @here\n  the value is f64[], made at @here: {known}\n"
+        f"  help: make it an array of tracer.numpy: {remedy}",
+    )
+
+
+def test_a_slice_of_a_numpy_array_filled_with_traced_values() -> None:
+    def f(x: Any) -> Any:
+        kept = np.zeros(3)[::-1]
+        kept[:2] = x[:2]  # here
+        return kept
+
+    fails(
+        errors.TracerArrayError,
+        lambda: jit(f)(X),
+        f"a traced value is written to kept[:2], in a NumPy array at @here\n"
+        f"  the value is f64[2], made at @here: {KNOWN}\n"
+        "  help: make it an array of tracer.numpy: kept = tnp.asarray(kept)",
+    )
+
+
+def test_a_value_read_on_the_right_of_a_write_is_no_write() -> None:
+    def f(x: Any) -> Any:
+        y = np.zeros(3)
+        y[0] = float(x[0])
+        return y
+
+    with pytest.raises(errors.TracerFloatError, match="a Python number from a traced value"):
+        jit(f)(X)
+
+
+def test_an_if_in_a_function_that_calls_itself() -> None:
+    def factorial(n: Any) -> Any:
+        if n <= 1:  # here
+            return 1
+        return n * factorial(n - 1)
+
+    fails(
+        errors.TracerBoolError,
+        lambda: jit(factorial)(5),
+        f"`if` on a traced value at @here\n  n <= 1 is bool[], made at @here: {KNOWN}\n"
+        "  help: lax.while_loop(cond, body, carry) in place of the calls of `factorial` in itself, which tracing would "
+        "follow for ever",
+    )
+
+
+@pytest.mark.parametrize(
+    ("write", "operator", "method"),
+    [
+        (lambda x: operators.setitem(x.at, 0, 5.0), "=", "set"),
+        (lambda x: operators.iadd(x.at[0], 5.0), "+=", "add"),
+        (lambda x: operators.imul(x.at[0], 5.0), "*=", "multiply"),
+        (lambda x: operators.itruediv(x.at[0], 5.0), "/=", "divide"),
+    ],
+)
+def test_writing_to_at(write: Any, operator: str, method: str) -> None:
+    with pytest.raises(errors.MutationError) as caught:
+        write(X)
+    assert str(caught.value).startswith(f"x.at[i] {operator} v at test_values.py:")
+    assert str(caught.value).endswith(
+        f": arrays are values, and x.at makes updated copies\n  help: x = x.at[i].{method}(v), or x[i] {operator} v"
+    )
 
 
 def test_a_boolean_mask_under_jit() -> None:

@@ -63,3 +63,35 @@ def test_what_does_not_fit_is_told() -> None:
         initializers.variance_scaling(1.0, "fan", "normal")
     with pytest.raises(errors.ArgumentError, match=r"^variance_scaling at .*: no such distribution\n"):
         initializers.variance_scaling(1.0, "fan_in", "gauss")
+
+
+def test_orthogonal_weights_have_orthonormal_columns_or_rows() -> None:
+    key = tracer.random.key(5)
+    for shape, axis in (((3, 4, 5), -1), ((4, 2), -1), ((2, 6), 0), ((2, 6), 1)):
+        found = np.moveaxis(np.asarray(initializers.orthogonal(2.0, axis)(key, shape)), axis, -1)
+        flat = found.reshape(-1, found.shape[-1])
+        flat = flat if flat.shape[0] >= flat.shape[1] else flat.T
+        np.testing.assert_allclose(flat.T @ flat, 4 * np.eye(flat.shape[1]), atol=1e-12)
+    kernel = np.asarray(initializers.delta_orthogonal()(key, (3, 4, 2, 5)))
+    np.testing.assert_allclose(kernel[1, 1] @ kernel[1, 1].T, np.eye(2), atol=1e-12)
+    assert np.count_nonzero(kernel) == np.count_nonzero(kernel[1, 1])
+    with pytest.raises(errors.ShapeError, match=r"^initializers\.delta_orthogonal at .* takes shapes \[\.\.\., n, m\]"):
+        initializers.delta_orthogonal()(key, (3, 4, 2))
+    with pytest.raises(errors.ShapeError, match=r"^initializers\.orthogonal at .* takes shapes of two axes or more"):
+        initializers.orthogonal()(key, (3,))
+
+
+def test_orthogonal_samples_are_jaxs() -> None:
+    """The only factor with a positive diagonal of R, whatever computes it."""
+    normal = np.asarray(tracer.random.normal(tracer.random.key(3), (2, 4, 3)))
+    q, r = np.linalg.qr(normal)
+    expected = q * np.sign(np.diagonal(r, axis1=1, axis2=2))[:, None, :]
+    np.testing.assert_allclose(tracer.random.orthogonal(tracer.random.key(3), 4, (2,), m=3), expected, atol=1e-14)
+    wide = tracer.random.orthogonal(tracer.random.key(3), 3, (2,), m=4)
+    np.testing.assert_allclose(wide, expected.mT, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["glorot_normal", "he_uniform", "lecun_normal"])
+@pytest.mark.parametrize("shape", [(4, 0), (0, 4), (3, 0, 2), (0, 0)])
+def test_weights_without_elements_are_drawn(name: str, shape: tuple[int, ...]) -> None:
+    assert getattr(initializers, name)()(tracer.random.key(0), shape).shape == shape

@@ -99,6 +99,28 @@ def test_masked_softmax_leaves_elements_out() -> None:
     assert not masked[~mask].any()
 
 
+@pytest.mark.parametrize("axis", [-1, 0, (0, 1)])
+@pytest.mark.parametrize("function", [nn.softmax, nn.log_softmax])
+def test_an_overflow_makes_a_whole_row_of_softmax_nan(function: Any, axis: Any) -> None:
+    x = np.zeros((3, 3))
+    x[0, 1], x[2, 2] = np.inf, -np.inf
+    with np.errstate(invalid="ignore"):
+        expected = np.isnan(special.softmax(x, axis))
+    for way in (lambda f: f, tracer.jit):
+        np.testing.assert_array_equal(np.isnan(way(lambda x: function(x, axis))(x)), expected)
+        np.testing.assert_array_equal(
+            np.isnan(way(tracer.grad(lambda x: (function(x, axis) * np.arange(9.0).reshape(3, 3)).sum()))(x)), expected
+        )
+    assert expected.any()
+
+
+def test_softmax_keeps_infinities_that_do_not_overflow() -> None:
+    rows = np.array([[-np.inf, 0.0, 1.0], [1.0, np.inf, 2.0]])
+    mask = np.array([[True, True, True], [True, False, True]])
+    assert np.isfinite(nn.softmax(rows, where=mask)).all()
+    assert nn.logsumexp(np.array([np.inf, 0.0])) == np.inf
+
+
 def test_one_hot_and_standardize() -> None:
     assert nn.one_hot(np.array([0, 2, 3, -1]), 3, dtype="int32").tolist() == [
         [1, 0, 0],
@@ -138,3 +160,36 @@ def test_the_normal_distribution_is_scipys(name: str) -> None:
     np.testing.assert_allclose(ours, getattr(stats.norm, name)(X, 0.5, 2.0), rtol=1e-12)
     quantiles = tracer.scipy.stats.norm.ppf(stats.norm.cdf(X, 0.5, 2.0), 0.5, 2.0)
     np.testing.assert_allclose(np.asarray(quantiles), X, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("way", [lambda f: f, tracer.jit])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])
+def test_rows_that_a_mask_empties_have_values_and_slopes(way: Any, name: str) -> None:
+    x = np.array([[1.0, 2.0, 1e4], [3.0, np.inf, np.nan]])
+    mask = np.array([[True, True, False], [False, False, False]])
+    kept = x[0, :2]
+    function = getattr(nn, name)
+    nothing = 0.0 if name == "softmax" else -np.inf
+    values = np.asarray(way(lambda x: function(x, axis=-1, where=mask))(x))
+    if name == "logsumexp":
+        np.testing.assert_allclose(values, [special.logsumexp(kept), -np.inf])
+    else:
+        np.testing.assert_allclose(values[0], [*getattr(special, name)(kept), nothing])
+        np.testing.assert_array_equal(values[1], nothing)
+
+    def some(x: Any) -> Any:
+        y = function(x, axis=-1, where=mask)
+        return (y[..., 0] if y.ndim > 1 else y) @ np.array([1.0, 1.0]) if name == "softmax" else tnp.where(
+            tnp.isfinite(y), y, 0.0
+        )[0].sum()  # fmt: skip
+
+    slope = np.asarray(way(tracer.grad(some))(x))
+    p = special.softmax(kept)
+    expected = {"softmax": p * (np.array([1.0, 0.0]) - p[0]), "log_softmax": 1 - 2 * p, "logsumexp": p}[name]
+    np.testing.assert_allclose(slope, [[*expected, 0.0], [0.0, 0.0, 0.0]], atol=1e-15)
+
+
+def test_the_mean_of_nothing_is_nan() -> None:
+    assert np.isnan(nn.logmeanexp(np.ones((0, 2))))
+    np.testing.assert_array_equal(nn.logmeanexp(np.ones((2, 0)), axis=1), [np.nan] * 2)
+    assert nn.logmeanexp(np.ones((0, 2)), axis=1).shape == (0,)

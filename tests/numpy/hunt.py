@@ -154,20 +154,26 @@ def difference(name: str, call: Call) -> str | None:
     return None
 
 
-def hunt(seconds: float, seed: int) -> Counter[tuple[str, str]]:
+def findings(name: str, seed: int) -> Iterator[tuple[str, str]]:
+    """What is wrong with the call that a seed gives, and is not told: its kind, and a text."""
+    call = draw(name, random.Random(f"{name} {seed}"))
+    text = difference(name, call)
+    if text is None or any(re.fullmatch(n, name) and re.match(told, text) for n, told in TOLD):
+        return
+    kind = text.split(":")[0] + text.split(":")[-1][:20] * text.startswith("refused")
+    yield f"numpy.{name} {kind}", f"{text[:300]}\n    {call}"[:900]
+
+
+def hunt(seconds: float, seed: int) -> Counter[str]:
     """How often each kind of difference was found; each is printed when it is first."""
-    names, found, calls, until = list(callable_names()), Counter[tuple[str, str]](), 0, time.monotonic() + seconds
+    names, found, calls, until = list(callable_names()), Counter[str](), 0, time.monotonic() + seconds
     while time.monotonic() < until:
         for name in names:
-            call = draw(name, random.Random(f"{name} {seed}"))
-            text = difference(name, call)
             calls += 1
-            if text is None or any(re.fullmatch(n, name) and re.match(told, text) for n, told in TOLD):
-                continue
-            kind = name, text.split(":")[0] + text.split(":")[-1][:20] * text.startswith("refused")
-            if kind not in found:
-                print(f"{name}, seed {seed}: {text[:300]}\n    {call}"[:900], flush=True)
-            found[kind] += 1
+            for kind, text in findings(name, seed):
+                if kind not in found:
+                    print(f"{name}, seed {seed}: {text}", flush=True)
+                found[kind] += 1
         seed += 1
     print(f"{calls} calls of {len(names)} functions, {len(found)} kinds of differences; the next seed is {seed}")
     return found

@@ -199,10 +199,6 @@ def test_factorisations_and_transforms_of_known_values_are_numpys(module: str, n
 
 
 def test_extensions_say_what_they_lack() -> None:
-    for name, call in (("rfft", tnp.fft.rfft), ("svd", tnp.linalg.svd), ("lstsq", lambda x: tnp.linalg.lstsq(x, x))):
-        for transform in (tracer.jit, tracer.vmap, lambda f: tracer.grad(lambda x: tnp.sum(f(x)))):
-            with pytest.raises(tracer.errors.TracerArrayError, match=rf"^{name} at .*there is no primitive for it yet"):
-                transform(call)(np.eye(3))
     with pytest.raises(tracer.errors.ArgumentError, match="a transform has at least one sample\n  got n=0"):
         tnp.fft.fftfreq(0)
 

@@ -11,8 +11,7 @@ import pytest
 import tracer
 import tracer.numpy as tnp
 from tests.counted_calls import python_calls
-from tracer.errors import ArgumentError, MatrixError, ShapeError
-from tracer.numpy.core import numpy_fallbacks
+from tracer.errors import ArgumentError, ShapeError
 from tracer.numpy.reduce import histograms
 from tracer.settings import gate
 
@@ -24,60 +23,12 @@ def bits(result: Any) -> list[Any]:
     return [(type(x).__name__, x.type, np.asarray(x).tobytes()) for x in tracer.tree.leaves(result)]
 
 
-BY_VALUE: dict[str, tuple[Callable[[Any], Any], np.ndarray[Any, Any]]] = {
-    "qr": (tnp.linalg.qr, TALL),
-    "qr, r": (lambda a: tnp.linalg.qr(a, "r"), TALL),
-    "svd": (tnp.linalg.svd, SQUARE),
-    "svd, thin": (lambda a: tnp.linalg.svd(a, full_matrices=False), TALL),
-    "svdvals": (tnp.linalg.svdvals, TALL),
-    "eigh": (tnp.linalg.eigh, SQUARE + SQUARE.T),
-    "eigvalsh": (lambda a: tnp.linalg.eigvalsh(a, UPLO="U"), SQUARE),
-    "eig": (tnp.linalg.eig, SQUARE),
-    "lstsq": (lambda a: tnp.linalg.lstsq(a, a[:, 0]), TALL),
-    "lstsq of more": (lambda a: tnp.linalg.lstsq(a, a, rcond=0.1), TALL),
-    "pinv": (tnp.linalg.pinv, TALL),
-    "rank": (tnp.linalg.matrix_rank, TALL),
-    "cond": (lambda a: tnp.linalg.cond(a, 1), SQUARE),
-    "fft": (tnp.fft.fft, VECTOR),
-    "rfft": (lambda a: tnp.fft.rfft(a, 8, norm="ortho"), VECTOR),
-    "fftn along an axis": (lambda a: tnp.fft.fftn(a, axes=(0,)), TALL),
-    "fftn of no axes": (tnp.fft.fftn, np.array(1 + 2j)),
-}
-
-
-@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "complex64", "float16", "int64"])
-@pytest.mark.parametrize("name", BY_VALUE)
-def test_numpys_functions_give_the_same_for_arrays_that_are_known(
-    name: str, dtype: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    function, value = BY_VALUE[name]
-    a = tnp.asarray((value.real if "complex" not in dtype else value).astype(dtype))
-
-    def outcome() -> Any:
-        try:
-            return bits(function(a))
-        except tracer.errors.TracerError as error:
-            return type(error), str(error)
-
-    quick = outcome()
-    monkeypatch.setattr(numpy_fallbacks, "_known", lambda args, kwargs: None)
-    assert quick == outcome()
-
-
 def test_transforms_over_no_axes_are_handles_of_their_own() -> None:
     x = tnp.asarray(1 + 2j)
     y = tnp.fft.fftn(x)
     y[()] = 5.0
     assert complex(x) == 1 + 2j
     assert not np.may_share_memory(np.asarray(x), np.asarray(tnp.fft.fftn(x)))
-
-
-def test_numpys_functions_say_what_is_wrong_with_known_arrays() -> None:
-    x = tnp.asarray(VECTOR)
-    with pytest.raises(MatrixError, match=r"^svd at test_known_values\.py:\d+: .*\n  got f64\[9\]"):
-        tnp.linalg.svd(x)
-    with pytest.raises(ArgumentError, match=r"^fft at test_known_values\.py:\d+: "):
-        tnp.fft.fft(x, norm="none")
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int8", "bool", "complex128"])
@@ -180,8 +131,8 @@ MOST: dict[str, tuple[Callable[[], Any], int]] = {
     "convolve": (lambda: tnp.convolve(LONG, X), 90),
     "unique": (lambda: tnp.unique(X), 16),
     "slogdet": (lambda: tnp.linalg.slogdet(M), 14),
-    "fft": (lambda: tnp.fft.fft(X), 26),
-    "svd": (lambda: tnp.linalg.svd(M), 45),
+    "fft": (lambda: tnp.fft.fft(X), 27),
+    "svd": (lambda: tnp.linalg.svd(M), 61),
     "round": (lambda: round(X), 11),
     "NumPy's number times ours": (lambda: np.float64(2.5) * X, 20),
     "float32": (lambda: tnp.float32(1.5), 8),

@@ -45,3 +45,20 @@ def test_what_does_not_fit_is_told() -> None:
         random.multivariate_normal(KEY, MEAN, -COV)
     with pytest.raises(errors.DTypeError, match="takes real numbers"):
         random.multivariate_normal(KEY, MEAN * 1j, COV)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+@pytest.mark.parametrize(("n", "m"), [(4, None), (5, 3), (3, 5), (1, 1)])
+def test_orthogonal_matrices_are_orthonormal_and_have_any_sign(n: int, m: int | None, dtype: str) -> None:
+    draw = tracer.jit(lambda key: tracer.random.orthogonal(key, n, (60,), dtype, m))
+    found = np.asarray(draw(tracer.random.key(3)))
+    assert (found.shape, found.dtype) == ((60, n, n if m is None else m), np.dtype(dtype))
+    long = found if found.shape[1] >= found.shape[2] else np.swapaxes(found, 1, 2)
+    inner = np.swapaxes(long.conj(), 1, 2) @ long
+    np.testing.assert_allclose(inner, np.broadcast_to(np.eye(inner.shape[1]), inner.shape), atol=1e-5)
+    assert 10 < np.count_nonzero(found[:, 0, 0].real > 0) < 50
+
+
+def test_sizes_of_orthogonal_matrices_are_not_negative() -> None:
+    with pytest.raises(errors.ArgumentError, match=r"^random\.orthogonal at .*: sizes are not negative\n  got n=-1"):
+        tracer.random.orthogonal(tracer.random.key(0), -1)

@@ -24,7 +24,7 @@ NAMES = sorted({case["call"] for case in CASES})
 ROUNDING = {
     "normal", "exponential", "gumbel", "laplace", "logistic", "cauchy", "maxwell", "truncated_normal", "pareto",
     "rayleigh", "weibull_min", "lognormal", "triangular", "wald", "double_sided_maxwell", "gamma", "loggamma",
-    "beta", "dirichlet", "chisquare", "f", "t", "generalized_normal", "ball", "multivariate_normal",
+    "beta", "dirichlet", "chisquare", "f", "t", "generalized_normal", "ball", "multivariate_normal", "orthogonal",
 }  # fmt: skip
 UNITS = 32
 
@@ -67,7 +67,6 @@ def test_every_sampler_is_compared() -> None:
 
 ABSENT = {
     "key_dtype": "a key is a type of its own here, not a dtype",
-    "orthogonal": "it needs a QR decomposition",
 }
 NOT_TAKEN = ["out_sharding"]  # arrays are on one device
 

@@ -6,11 +6,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.grids import THOROUGH
 from tests.schedule.random_programs import random_program
 from tests.schedule.running import agree_program, interpreted, shared
 
 
-@settings(max_examples=100)
+@settings(max_examples=1000 if THOROUGH else 50)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12))
 def test_random_programs_compute_what_the_reference_does(seed: int, steps: int) -> None:
     rng = np.random.default_rng(seed)

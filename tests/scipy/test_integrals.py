@@ -15,7 +15,7 @@ import scipy.special
 
 import tracer.numpy as tnp
 from tracer import grad, jit, vmap
-from tracer.errors import ArgumentError, DTypeError
+from tracer.errors import ArgumentError, DTypeError, ShapeError
 from tracer.scipy import special
 
 SMALL = 10.0 ** np.linspace(-300, -3, 12)
@@ -163,3 +163,10 @@ def test_bernoulli_s_numbers() -> None:
     assert [abs(float(b)) for b in special.bernoulli(262)[259:]] == [0.0, math.inf, 0.0, math.inf]
     with pytest.raises(ArgumentError, match=r"^bernoulli at .*: n is at least 0"):
         special.bernoulli(-1)
+
+
+def test_bernoulli_s_numbers_of_any_count() -> None:
+    many = np.asarray(special.bernoulli(100_001))
+    np.testing.assert_array_equal(many[260:], np.resize([-np.inf, 0.0, np.inf, 0.0], many.size - 260))
+    with pytest.raises(ShapeError, match="the result is too large"):
+        special.bernoulli(2**200)

@@ -11,7 +11,7 @@ import scipy.linalg
 import tracer
 import tracer.numpy as tnp
 from tests.laws.differences import difference
-from tracer.errors import ArgumentError, MatrixError, ShapeError
+from tracer.errors import ArgumentError, MatrixError, NoRuleError, ShapeError
 from tracer.scipy import linalg
 
 RNG = np.random.default_rng(7)
@@ -23,7 +23,45 @@ B, C = RNG.standard_normal(N), RNG.standard_normal((N, 3))
 
 BLOCKS = (GENERAL[:2, :3], GENERAL[:2, :2], C[0])
 
+HERMITIAN = MOVED + MOVED.conj().T
+LINE = RNG.standard_normal(4)
 CALLS: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "circulant": (lambda la, c: la.circulant(c), (B,)),
+    "companion": (lambda la, c: la.companion(c), (B,)),
+    **{f"convolution_matrix {m}": (lambda la, c, m=m: la.convolution_matrix(c, 3, m), (B,))
+       for m in ("full", "same", "valid")},
+    "eigvalsh": (lambda la, a: la.eigh(a, eigvals_only=True), (GENERAL,)),
+    "eigvalsh upper": (lambda la, a: la.eigh(a, lower=False, eigvals_only=True), (HERMITIAN,)),
+    **{
+        f"eigvalsh {kind}": (lambda la, a, b, k=kind: la.eigh(a, b, eigvals_only=True, type=k), (GENERAL, POSITIVE))
+        for kind in (1, 2, 3)
+    },
+    "eigh_tridiagonal": (lambda la, d, e: la.eigh_tridiagonal(d, e, eigvals_only=True), (B, LINE)),
+    "eigh_tridiagonal some": (
+        lambda la, d, e: la.eigh_tridiagonal(d, e, eigvals_only=True, select="i", select_range=(1, 2)), (B, LINE)
+    ),
+    "expm_frechet": (lambda la, a, b: la.expm_frechet(a, b), (GENERAL, POSITIVE)),
+    "fiedler": (lambda la, c: la.fiedler(c), (B,)),
+    "fiedler_companion": (lambda la, c: la.fiedler_companion(c), (B,)),
+    "funm": (lambda la, a: la.funm(a, np.sin if la is scipy.linalg else tnp.sin), (MOVED,)),
+    "hankel": (lambda la, c, r: la.hankel(c, r), (B, C[0])),
+    "hankel of a column": (lambda la, c: la.hankel(c), (MOVED[0],)),
+    "hessenberg": (lambda la, a: la.hessenberg(a, calc_q=True), (MOVED,)),
+    "leslie": (lambda la, f, s: la.leslie(f, s), (B, LINE)),
+    "logm": (lambda la, a: la.logm(a), (MOVED,)),
+    "polar": (lambda la, a: la.polar(a), (MOVED,)),
+    "polar left": (lambda la, a: la.polar(a[:3], "left"), (GENERAL,)),
+    **{
+        f"qr {mode} {pivoting}": (lambda la, a, m=mode, p=pivoting: la.qr(a[:, :3], mode=m, pivoting=p), (MOVED,))
+        for mode in ("full", "economic", "r", "raw") for pivoting in (False, True)
+    },
+    "qr_multiply": (lambda la, a, c: la.qr_multiply(a, c), (C, GENERAL)),
+    "qr_multiply left": (lambda la, a, c: la.qr_multiply(a, c, "left", True, True), (MOVED, C + 1j)),
+    "solve_sylvester": (lambda la, a, b, c: la.solve_sylvester(a, b[:3, :3], c), (GENERAL, POSITIVE, C)),
+    "solve_sylvester complex": (lambda la, a, b: la.solve_sylvester(a, b, a @ b), (MOVED, POSITIVE + 0j)),
+    "sqrtm": (lambda la, a: la.sqrtm(a), (MOVED,)),
+    "sqrtm real": (lambda la, a: la.sqrtm(a), (POSITIVE,)),
+    "svd": (lambda la, a: la.svd(a, compute_uv=False), (C,)),
     "block_diag": (lambda la, *blocks: la.block_diag(*blocks), BLOCKS),
     "block_diag of numbers": (lambda la, a, b: la.block_diag(2, a, b), BLOCKS[1:]),
     "toeplitz": (lambda la, c, r: la.toeplitz(c, r), (B, C[0])),
@@ -76,7 +114,13 @@ def test_values_alone_compiled_and_in_batches_are_scipys(name: str) -> None:
     agrees(tracer.tree.map(lambda y: y[0], batched), expected)
 
 
-SMOOTH = [name for name, (_, xs) in CALLS.items() if name != "lu_factor" and all(x.dtype.kind == "f" for x in xs)]
+SMOOTH = [
+    name
+    for name, (_, xs) in CALLS.items()
+    if name != "lu_factor"
+    and all(x.dtype.kind == "f" for x in xs)
+    and not name.startswith(("expm_frechet", "sqrtm", "qr_multiply"))
+]
 
 
 @pytest.mark.parametrize("name", SMOOTH)
@@ -91,6 +135,118 @@ def test_gradients_are_differences(name: str, rng: np.random.Generator) -> None:
     gradient = tracer.jit(tracer.grad(lambda *xs: total(tracer.scipy.linalg, *xs), argnums=tuple(range(len(operands)))))
     found = sum(np.sum(g * d) for g, d in zip(gradient(*operands), directions, strict=True))
     assert float(found) == pytest.approx(float(slope), rel=1e-7, abs=1e-8)
+
+
+BY_SIZE: dict[str, tuple[Any, ...]] = {
+    "dft": (3,), "dft sqrtn": (4, "sqrtn"), "hadamard": (4,), "helmert": (4,), "helmert whole": (3, True),
+    "hilbert": (4,), "invhilbert": (4,), "pascal": (4,), "pascal lower": (3, "lower"), "invpascal": (4,),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BY_SIZE)
+def test_matrices_of_a_size_are_scipys(name: str) -> None:
+    function, given = name.split()[0], BY_SIZE[name]
+    agrees(getattr(linalg, function)(*given), getattr(scipy.linalg, function)(*given))
+    with pytest.raises(ArgumentError, match=r"^hadamard at .*"):
+        linalg.hadamard(3)
+
+
+@pytest.mark.parametrize("output", ["real", "complex"])
+def test_schur_forms_multiply_to_the_matrix(output: str) -> None:
+    for a in (GENERAL - 3 * POSITIVE[::-1], MOVED):
+        for call in (linalg.schur, tracer.jit(linalg.schur, static_argnums=1)):
+            form, basis = map(np.asarray, call(a, output))
+            agrees(basis @ form @ basis.conj().T, a)
+            agrees(basis.conj().T @ basis, np.eye(N))
+            beyond = 1 if output == "complex" or a.dtype.kind == "c" else 2
+            agrees(np.tril(form, -beyond), np.zeros((N, N)))
+        form, basis = map(np.asarray, linalg.rsf2csf(*linalg.schur(a)))
+        agrees(basis @ form @ basis.conj().T, a)
+        agrees(np.tril(form, -1), np.zeros((N, N)))
+
+
+@pytest.mark.parametrize("kind", [1, 2, 3])
+def test_generalised_eigenvectors_solve_their_equation(kind: int) -> None:
+    b = MOVED @ MOVED.conj().T + np.eye(N)
+    for lower in (True, False):
+        call = lambda a, b: linalg.eigh(a, b, lower, type=kind)  # noqa: B023, E731
+        for values, vectors in (call(HERMITIAN, b), tracer.jit(call)(HERMITIAN, b)):
+            v, w = np.asarray(vectors), np.asarray(values)
+            left = {1: HERMITIAN @ v, 2: HERMITIAN @ b @ v, 3: b @ HERMITIAN @ v}[kind]
+            agrees(left, (b @ v if kind == 1 else v) * w)
+    values, vectors = map(np.asarray, linalg.eigh_tridiagonal(B, LINE + 1j))
+    whole = np.diag(B) + np.diag(LINE + 1j, 1) + np.diag(LINE - 1j, -1)
+    agrees(whole @ vectors, vectors * values)
+
+
+DERIVED: dict[str, Any] = {
+    "sqrtm": lambda a: linalg.sqrtm(a @ a.T + tnp.eye(N)).real,
+    "logm": lambda a: linalg.logm(a @ a.T + tnp.eye(N)).real,
+    "funm": lambda a: linalg.funm(a, lambda x: x * tnp.sin(x)).real,
+    "polar": linalg.polar,
+    "polar of a rotation": lambda a: linalg.polar(a + a.T + 20 * tnp.eye(N)),
+    "polar wide": lambda a: linalg.polar(a[:3])[0],
+    "solve_sylvester": lambda a: linalg.solve_sylvester(a, a + tnp.eye(N), a.T),
+    "householder": lambda a: tracer.lax.linalg.householder_product(a, a[0]),
+}
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_hessians_of_functions_of_matrices_are_differences(name: str, rng: np.random.Generator) -> None:
+    def loss(a: Any) -> Any:
+        return sum((y * y * tnp.cos(tnp.arange(y.size)).reshape(y.shape)).sum() for y in tracer.tree.leaves(f(a)))
+
+    f, direction = DERIVED[name], rng.standard_normal((N, N))
+    gradient = tracer.jit(tracer.grad(loss))
+    ((expected, _),) = difference(lambda xs: [np.asarray(loss(tnp.asarray(xs[0])))], [GENERAL], [direction])
+    assert float(np.sum(gradient(GENERAL) * direction)) == pytest.approx(float(expected), rel=1e-6, abs=1e-8)
+    ((expected, _),) = difference(lambda xs: [np.asarray(gradient(xs[0]))], [GENERAL], [direction])
+    found = tracer.jit(lambda a, da: tracer.jvp(tracer.grad(loss), (a,), (da,))[1])(GENERAL, direction)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_polar_factors_of_equal_singular_values_have_derivatives() -> None:
+    direction = np.arange(9.0).reshape(3, 3)
+    tangent = tracer.jvp(lambda a: linalg.polar(a)[0], (tnp.eye(3),), (tnp.asarray(direction),))[1]
+    agrees(tangent, (direction - direction.T) / 2)
+
+
+def test_functions_of_matrices_have_derivatives_by_what_they_close_over_and_of_equal_eigenvalues() -> None:
+    values = np.array([1.0, 2.0, 3.5])
+    matrix = GENERAL[:3, :3] @ np.diag(values) @ np.linalg.inv(GENERAL[:3, :3])
+    total = tracer.jit(tracer.grad(lambda p, a: tnp.trace(linalg.funm(a, lambda x: x**p)).real, argnums=(0, 1)))
+    by_power, by_matrix = total(2.0, matrix)
+    agrees(by_power, (values**2 * np.log(values)).sum())
+    agrees(by_matrix, 2 * matrix.T)
+    direction = RNG.standard_normal((3, 3))
+    for a in (2 * np.eye(3), np.diag([2.0, 2.0, 1.0])):
+        tangents = [tracer.jvp(f, (a,), (direction,))[1] for f in (lambda x: linalg.funm(x, tnp.exp).real, linalg.expm)]
+        agrees(*tangents)
+    assert linalg.funm(np.zeros((0, 0)), tnp.exp).shape == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"), [("schur", "eigvals, expm"), ("hessenberg", "eigvals, and solve"), ("tridiagonal", "eigh and")]
+)
+def test_forms_with_bases_of_choice_name_what_has_derivatives(name: str, remedy: str) -> None:
+    form = getattr(tracer.lax.linalg, name)
+    with pytest.raises(NoRuleError, match=rf"^derivative of {name} at .*: its basis is a choice; {remedy}"):
+        tracer.grad(lambda a: form(a)[0].sum())(POSITIVE)
+
+
+def test_decompositions_that_do_not_fit_are_told() -> None:
+    with pytest.raises(ArgumentError, match=r"^qr at .*: no such mode\n  got 'reduced'\n  help: one of 'full'"):
+        linalg.qr(GENERAL, mode="reduced")
+    with pytest.raises(ShapeError, match=r"^solve_sylvester at .*: the sizes of the operands do not fit"):
+        linalg.solve_sylvester(GENERAL, GENERAL, C)
+    with pytest.raises(ArgumentError, match=r"^schur at .*: no such output"):
+        linalg.schur(GENERAL, "upper")
+    with pytest.raises(ArgumentError, match=r"^eigh_tridiagonal at .*: no such select\n  got 'v'"):
+        linalg.eigh_tridiagonal(B, LINE, select="v")
+    with pytest.raises(MatrixError, match=r"^eigh at .*: Matrix is not positive definite"):
+        linalg.eigh(GENERAL, -np.eye(N))
+    with pytest.raises(ShapeError, match=r"^sqrtm at .* takes one matrix\n  got f64\[2,5,5\]"):
+        linalg.sqrtm(np.stack([GENERAL, GENERAL]))
 
 
 def test_one_matrix_solves_stacks() -> None:
@@ -137,13 +293,30 @@ def test_exponentials_in_stacks_and_at_the_edges() -> None:
         linalg.expm(np.ones((2, 3)))
 
 
-@pytest.mark.parametrize("size", [0.1, 1.0, 10.0])
-def test_derivatives_of_exponentials(size: float) -> None:
-    """Fréchet's, by SciPy's block method; and a second one, a @ a @ expm(a) along a."""
-    a, e = size * GENERAL / 5, RNG.standard_normal((N, N))
-    forward = tracer.jvp(linalg.expm, (tnp.asarray(a),), (tnp.asarray(e),))[1]
-    np.testing.assert_allclose(forward, scipy.linalg.expm_frechet(a, e, compute_expm=False), rtol=1e-9)
-    (backward,) = tracer.jit(lambda a, e: tracer.vjp(linalg.expm, a)[1](e))(a, e)
-    np.testing.assert_allclose(backward, scipy.linalg.expm_frechet(a.T, e, compute_expm=False), rtol=1e-9)
-    second = tracer.grad(tracer.grad(lambda t: linalg.expm(t * a)[0, 1]))(1.0)
-    np.testing.assert_allclose(second, (a @ a @ scipy.linalg.expm(a))[0, 1], rtol=1e-9)
+def test_derivatives_of_exponentials() -> None:
+    """Fréchet's, by SciPy's block method; and a second one, a @ a @ expm(a) along a. Sizes share what is compiled."""
+    pulled = tracer.jit(lambda a, e: tracer.vjp(linalg.expm, a)[1](e))
+    bent = tracer.jit(tracer.grad(tracer.grad(lambda t, a: linalg.expm(t * a)[0, 1])))
+    for size in (0.1, 1.0, 10.0):
+        a, e = size * GENERAL / 5, RNG.standard_normal((N, N))
+        forward = tracer.jvp(linalg.expm, (tnp.asarray(a),), (tnp.asarray(e),))[1]
+        np.testing.assert_allclose(forward, scipy.linalg.expm_frechet(a, e, compute_expm=False), rtol=1e-9)
+        (backward,) = pulled(a, e)
+        np.testing.assert_allclose(backward, scipy.linalg.expm_frechet(a.T, e, compute_expm=False), rtol=1e-9)
+        np.testing.assert_allclose(bent(1.0, a), (a @ a @ scipy.linalg.expm(a))[0, 1], rtol=1e-9)
+
+
+def test_the_permutation_of_complex_factors_is_real() -> None:
+    p, lower, _ = linalg.lu(np.array([[1j, 2.0], [4.0, 4.0]]))
+    assert (p.dtype, lower.dtype) == (np.float64, np.complex128)
+
+
+def test_a_helmert_matrix_has_a_row() -> None:
+    with pytest.raises(ArgumentError, match=r"^helmert at .*\n  got n=0"):
+        linalg.helmert(0)
+
+
+@pytest.mark.parametrize("name", ["pascal", "hilbert", "hadamard", "helmert", "invhilbert", "dft", "invpascal"])
+def test_matrices_that_no_memory_holds_are_refused(name: str) -> None:
+    with pytest.raises(ShapeError, match=rf"^{name} at .*: the matrix is too large\n  got n="):
+        getattr(linalg, name)(2**62)

@@ -127,7 +127,8 @@ def test_derivatives_of_loops_and_branches_within_each_other_do_not_change(polic
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_second_derivatives_and_batches_do_not_change(function: Any) -> None:
     f = checkpoint(function, policy=policies.dots_saveable)
-    np.testing.assert_allclose(hessian(f)(W), hessian(function)(W), rtol=1e-10, atol=1e-12)
+    second = hessian if function in BASIC else lambda f: lambda w: jvp(grad(f), (w,), (X * W,))[1]
+    np.testing.assert_allclose(second(f)(W), second(function)(W), rtol=1e-10, atol=1e-12)
     many = tnp.stack([W, 2.0 * W])
     expected = tnp.stack([grad(function)(w) for w in many])
     np.testing.assert_allclose(jit(vmap(grad(f)))(many), expected, rtol=1e-12)

@@ -10,6 +10,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import covering
 from tracer import grad, jit, lax, vmap
 
 Function = Callable[[Any], Any]
@@ -55,8 +56,10 @@ def counted(across: Function, w: Any, v: Any) -> Any:
     return lax.fori_loop(0, (v > 0).astype(int) + 1, lambda i, s: across(s * w[0, 0]) * 0.4 + v, v)
 
 
-@pytest.mark.parametrize("lane", [parting, switching, parting_in_scan, stopping, counted], ids=lambda f: f.__name__)
-@pytest.mark.parametrize("across", COLLECTIVES)
+LANES = [parting, switching, parting_in_scan, stopping, counted]
+
+
+@pytest.mark.parametrize(("across", "lane"), covering(COLLECTIVES, LANES, least=15))
 def test_derivatives_are_differences(across: str, lane: Callable[..., Any]) -> None:
     """By the lanes' own values and by an array that they share."""
 

@@ -236,6 +236,11 @@ def checked(x: Any) -> Any:
     return x + x**3
 
 
+def told(x: Any) -> Any:
+    tracer.check(x < 2.0, "{} is too large", x)
+    return x + x**3
+
+
 def indexed(x: Any) -> Any:
     return tnp.asarray([2.0, 2.0])[tnp.asarray(x, int)] * (x + x**3)
 
@@ -249,7 +254,12 @@ def called(x: Any) -> Any:
     return tracer.pure_callback(host, tracer.ShapeDtypeStruct((), tnp.float64), lax.stop_gradient(x)) * (x + x**3)
 
 
-FAULTS: dict[Function, type[Exception]] = {checked: CheckError, indexed: IndexError, called: LookupError}
+FAULTS: dict[Function, type[Exception]] = {
+    checked: CheckError,
+    told: CheckError,
+    indexed: IndexError,
+    called: LookupError,
+}
 GUARDED: dict[str, Callable[[Function, Any], Any]] = {
     "cond": lambda f, x: lax.cond(x < 2.0, f, lambda y: 3.0 * y, x),
     "cond in cond": lambda f, x: lax.cond(

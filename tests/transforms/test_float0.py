@@ -103,3 +103,20 @@ def test_forward_derivatives_beside_them() -> None:
     is_nothing(nothing, ())
     assert (float(slope), float(second)) == (12.0, 6.0)
     assert float(tracer.grad(lambda v: jit(both)(3, v)[1])(2.0)) == 6.0
+
+
+@pytest.mark.parametrize("way", [lambda f: f, jit])
+def test_results_are_cotangents_of_themselves_where_some_are_integers(way: Any) -> None:
+    def f(init: Any, xs: Any) -> Any:
+        return lax.scan(lambda c, x: ((c[0] * x, c[1] + 1), (x, c[1], 0)), (init, 0), xs)
+
+    def both(init: Any, xs: Any) -> Any:
+        results, pullback = tracer.vjp(f, init, xs)
+        return results, pullback(results)
+
+    xs = tnp.asarray([2.0, 3.0])
+    ((last, count), (rows, counts, zeros)), (by_init, by_xs) = way(both)(5.0, xs)
+    assert (float(last), int(count), rows.tolist()) == (30.0, 2, [2.0, 3.0])
+    assert (counts.tolist(), zeros.tolist()) == ([0, 1], [0, 0])
+    assert float(by_init) == 30.0 * 6.0
+    assert by_xs.tolist() == [30.0 * 15.0 + 2.0, 30.0 * 10.0 + 3.0]

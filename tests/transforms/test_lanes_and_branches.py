@@ -213,7 +213,7 @@ def test_errors_name_the_path_in_the_tree() -> None:
         grad(loss, argnums=1)(1.0, {"w": [1.0, 2.0, 3]})
     assert ": argument 1, params['w'][2] has no gradient\n" in str(caught.value)
     with pytest.raises(ArgumentError) as wrong:
-        jit(loss)(1.0, {"w": [1.0, 2.0, "three"]})
+        jit(loss)(1.0, {"w": [1.0, 2.0, {"three"}]})
     assert ": argument 1, params['w'][2] is not an array\n" in str(wrong.value)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import covering
 from tracer.ir.loop import Block, Constant, Copy, For, Invoke, Module, StackLength, Statement, While
 from tracer.ir.loop import Function as LoopFunction
 from tracer.ir.loop.walk import blocks_of
@@ -182,17 +183,14 @@ def work_of_unknown_steps(block: Block, functions: dict[str, LoopFunction]) -> i
     return total
 
 
-@pytest.mark.parametrize("memory", [None, 4096])
-@pytest.mark.parametrize("order", [1, 2])
+READ_BY_UNKNOWN_STEPS = [
+    read_by_unknown_steps, read_until, read_by_unknown_loops_in_loops, windows_by_unknown_steps,
+    branches_by_unknown_steps,
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "function",
-    [
-        read_by_unknown_steps,
-        read_until,
-        read_by_unknown_loops_in_loops,
-        windows_by_unknown_steps,
-        branches_by_unknown_steps,
-    ],
+    ("function", "order", "memory"), covering(READ_BY_UNKNOWN_STEPS, [1, 2], [None, 4096], least=10)
 )
 def test_a_step_that_reads_an_element_costs_the_same_for_every_array(
     function: Function, order: int, memory: int | None

@@ -10,6 +10,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import covering
 from tracer import lax
 from tracer.errors import NoRuleError
 
@@ -130,8 +131,7 @@ def within_limits(step: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
 
 IN_LOOPS = {
     f"{step} in {loop.__name__}": loop(BESIDE[step])
-    for step in BESIDE
-    for loop in (scanning, repeating, counting, within_limits)
+    for step, loop in covering(BESIDE, (scanning, repeating, counting, within_limits), least=24)
 }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from tests.laws.cases import Case
 from tests.laws.families.contractions import contraction_cases
 from tests.laws.families.control import control_cases
+from tests.laws.families.decompositions import decomposition_cases
 from tests.laws.families.elementwise import elementwise_cases
 from tests.laws.families.factorizations import factorization_cases
 from tests.laws.families.indexing import indexing_cases
@@ -14,6 +15,7 @@ from tests.laws.families.random_bits import random_cases
 from tests.laws.families.reductions import reduction_cases
 from tests.laws.families.shapes import shape_cases
 from tests.laws.families.sweeps import sweep_cases
+from tests.laws.families.transforms import transform_cases
 
 FAMILIES: tuple[Callable[[], Iterator[Case]], ...] = (
     elementwise_cases,
@@ -22,6 +24,8 @@ FAMILIES: tuple[Callable[[], Iterator[Case]], ...] = (
     reduction_cases,
     contraction_cases,
     factorization_cases,
+    transform_cases,
+    decomposition_cases,
     random_cases,
     control_cases,
     sweep_cases,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.laws.cases import ALL, NUMBERS, WIDE, Case, case, typed
+from tests.laws.cases import ALL, INTEGERS, NUMBERS, WIDE, Case, case, typed
 from tests.laws.values import (
     Apart,
     Between,
@@ -80,6 +80,7 @@ def indexing_cases() -> Iterator[Case]:
             for short in shorts:
                 yield _gather(window, mode, short, INDEX_DTYPES[turn % 8])
     yield from _masked()
+    yield from _divisors()
     for turn, window in enumerate(WINDOWS):
         yield _checked(window, INDEX_DTYPES[turn % 8])
         yield _checked(window, "i64", window[1][:-1])
@@ -176,6 +177,15 @@ def _checked(window: tuple[Shape, Shape, Numbers, Shape], index: str, predicate:
     bounds = bounds_of(shape, GatherDimensionNumbers(*numbers), sizes)
     flags = constant(False) if predicate else constant(True)
     return case(BY_NAME["checked_indices"], types, [places, flags], None, bounds=bounds)
+
+
+def _divisors() -> Iterator[Case]:
+    """Divisors that are not zero, and any where the predicate is false."""
+    for turn, short in enumerate(INTEGERS):
+        for shape in ((), (3, 4), (0, 2), (133,), (1,), (4099,))[turn % 2 :: 2]:
+            types = [typed(short, *shape), typed("bool", *(shape if turn % 4 < 2 else ()))]
+            draws = [Between(1, 100), constant(True)] if turn % 3 else [anything, constant(False)]
+            yield case(BY_NAME["checked_divisor"], types, draws, None, operation="div")
 
 
 def _masked() -> Iterator[Case]:

@@ -221,3 +221,16 @@ def test_dtypes_that_numpy_lacks_go_both_ways_without_a_copy(dtype: str, version
 def test_asarray_takes_what_speaks_dlpack_alone() -> None:
     assert tnp.asarray(Theirs(X)).tolist() == X.tolist()
     assert tracer.jit(lambda x: tnp.asarray(x) + 1)(tnp.from_dlpack(Theirs(X))).tolist() == (X + 1).tolist()
+
+
+@pytest.mark.parametrize("device", [(), None, ..., 5, (1,), ("cpu", 0)])
+def test_a_device_that_is_no_pair_is_refused(device: Any) -> None:
+    class Lender:
+        def __dlpack__(self, **_: Any) -> Any:
+            return np.ones(2).__dlpack__()
+
+        def __dlpack_device__(self) -> Any:
+            return device
+
+    with pytest.raises(ExportError, match=r"^from_dlpack at .*: Lender.__dlpack_device__ gives a type and a number"):
+        tnp.from_dlpack(Lender())

@@ -17,9 +17,9 @@ from tracer.errors import DTypeError, ShapeError
 from tracer.ir import dtypes
 from tracer.ir.types import array_type
 from tracer.numpy.core import promotion
-from tracer.primitives.arrays.slice_pad_concatenate import concatenate
+from tracer.primitives.arrays.slice_pad_concatenate import concatenate_p
 from tracer.primitives.catalogue import ELEMENTWISE
-from tracer.primitives.elementwise.exponential import exp
+from tracer.primitives.elementwise.exponential import exp, exp_p
 from tracer.runtime.eager import execute
 from tracer.runtime.eager.elementwise_dispatch import Elementwise
 from tracer.runtime.eager.elementwise_kernels import kernel
@@ -94,12 +94,8 @@ def test_a_dtype_is_refused_with_the_shape_that_came(name: str) -> None:
 
 
 def test_what_is_no_single_loop_has_no_kernel() -> None:
-    def twice(inputs: list[Any]) -> list[Any]:
-        return [concatenate([inputs[0], inputs[0]], 0)]
-
-    assert kernel(twice, [F64], [False]) is None
-    assert kernel(lambda inputs: [exp(inputs[0])], [F64], [False], (array_type(dtypes.F32, ()),)) is None
-    assert kernel(lambda inputs: [exp(inputs[0])], [F64], [False], (F64,)) is not None
+    assert kernel(concatenate_p, {"dimension": 0}, [F64, F64], [False, False]) is None
+    assert kernel(exp_p, {}, [F64], [False]) is not None
 
 
 @pytest.mark.parametrize(

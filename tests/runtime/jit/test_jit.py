@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tracer.numpy as tnp
 from tests.runtime.programs import arange, count_to, double, line, same, scaled
 from tracer.errors import ArgumentError, DeviceError
 from tracer.primitives.elementwise.arithmetic import add, mul, neg
@@ -189,12 +190,29 @@ def test_an_unhashable_static_argument_is_named() -> None:
 def test_an_argument_that_is_no_array_is_named() -> None:
     f = jit(lambda x, options: x)
     with pytest.raises(ArgumentError) as error:
-        f(1.0, {"mode": "fast"})
+        f(1.0, {"mode": {"fast"}})
     assert str(error.value) == (
         f"jit of lambda at test_jit.py:{line(-2)}: argument 1, options['mode'] is not an array\n"
-        "  got str: 'fast'\n"
-        "  help: leave it out of the traced arguments: mark it static (static_argnums, static_argnames)"
+        "  got set: {'fast'}\n"
+        "  help: pass arrays and numbers, or trees of them; "
+        "tracer.tree_util.register_pytree_node makes a tree of a class"
     )
+
+
+def test_functions_and_text_inside_trees_belong_to_the_signature() -> None:
+    traced = []
+
+    @jit
+    def f(layer: Any) -> Any:
+        traced.append(layer["name"])
+        return layer["activation"](layer["x"])
+
+    for name, function in (("first", tnp.sin), ("first", tnp.sin), ("first", tnp.cos), ("second", tnp.cos)) * 3:
+        y = f({"name": name, "activation": function, "x": 1.0, "bias": None})
+        assert float(y) == float(function(1.0))
+    assert traced == ["first", "first", "second"]
+    assert "argument 0 'layer': " in str(f.explain())
+    assert "'activation': sin" in str(f.explain())
 
 
 def test_options_that_make_no_sense_are_refused() -> None:

@@ -148,7 +148,7 @@ def test_equal_defaults_compile_nothing() -> None:
     for scale in (float("2.0"), 4.0 / 2.0):
         plain.__defaults__ = (scale,)
         f(x)
-    assert f._history.compilations == 1
+    assert f._calls.history.compilations == 1
 
 
 def test_looking_for_functions_runs_no_code_of_the_user() -> None:

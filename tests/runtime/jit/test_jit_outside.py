@@ -23,7 +23,7 @@ class Labelled(np.ndarray[Any, Any]):
 
 
 def compilations(f: Any) -> int:
-    return int(f._history.compilations)
+    return int(f._calls.history.compilations)
 
 
 @pytest.mark.usefixtures("way")
@@ -88,7 +88,7 @@ def test_buffers_that_tracing_writes_to_are_as_they_were_when_they_were_used() -
 def test_arrays_that_only_the_trace_has_seen_are_not_compared() -> None:
     f = tracer.jit(lambda x: x[np.array([True, False, True])] * np.arange(4.0).reshape(2, 2)[1])
     same(f(WHOLE), [2.0, 9.0])
-    traced = next(iter(f._cache.values())).traced
+    traced = next(iter(f._calls.cache.values())).traced
     assert not traced.values
     assert {type(array) for array in traced.captured} == {tracer.Array}
 
@@ -200,7 +200,7 @@ def test_a_captured_array_that_became_traced_is_told(monkeypatch: pytest.MonkeyP
     captured = tnp.ones(3)
     f = tracer.jit(lambda x: x + captured)
     f(1.0)
-    traced = next(iter(f._cache.values())).traced
+    traced = next(iter(f._calls.cache.values())).traced
     monkeypatch.setattr(captured, "_trace", Trace(stage_process, "g"))
     assert not traced.is_valid
     assert traced.changes() == ["a captured array: f64[3] -> f64[3], traced"]

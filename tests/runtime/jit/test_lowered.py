@@ -55,7 +55,7 @@ def test_cost_counts_arithmetic_functions_and_bytes() -> None:
 def test_cost_of_a_loop_says_that_its_rounds_are_unknown() -> None:
     cost = jit(count_to(3.0)).lower(np.float64(0)).cost()
     assert cost.total.unknown_trips
-    assert str(cost).endswith("a while_loop is counted as one round")
+    assert str(cost).endswith("a while_loop is counted as one iteration")
 
 
 def test_memory_counts_buffers() -> None:

@@ -161,6 +161,34 @@ def test_a_folder_that_others_may_write_to_is_not_used(tmp_path: Path) -> None:
     assert folder.read("key") is None
 
 
+@needs_users
+def test_a_folder_that_is_made_again_for_others_is_not_used(tmp_path: Path) -> None:
+    path = tmp_path / "cache"
+    folder = Folder(path)
+    folder.write("key", b"code")
+    assert folder.read("key") == b"code"
+    shutil.rmtree(path)
+    folder.write("key", b"code")
+    path.mkdir()
+    path.chmod(0o777)
+    with pytest.warns(RuntimeWarning, match="cache_dir is not used: other users may write") as warned:
+        folder.write("key", b"code")
+    assert folder.read("key") is None
+    assert not files(path)
+    assert len(warned) == 1
+    path.chmod(0o700)
+    folder.write("key", b"code")
+    assert not files(path)
+
+
+@needs_users
+def test_the_folder_of_kernels_is_left_alone_in_silence_once_others_may_write(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, None)
+    tmp_path.chmod(0o770)
+    folder.write("key", b"code")
+    assert not files(tmp_path)
+
+
 def test_a_file_in_the_place_of_another_is_not_read(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     folder.write("one", b"code of one")

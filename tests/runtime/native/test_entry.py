@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import gc
 import sys
 import threading
 import warnings
 import weakref
 from collections import OrderedDict, deque
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from tests.runtime.programs import arange, double, scaled, take
+from tracer import tree_util
 from tracer.errors import ArgumentError, OutOfBoundsError, ShapeError
 from tracer.ir import dtypes
 from tracer.ir.types import KeyType
@@ -21,7 +25,7 @@ from tracer.primitives.elementwise.arithmetic import add
 from tracer.primitives.elementwise.trigonometric import sin
 from tracer.runtime.eager import execute
 from tracer.runtime.jit import entry
-from tracer.runtime.jit.jit import JitFunction, jit
+from tracer.runtime.jit.jit import Calls, jit
 from tracer.runtime.native import capi
 from tracer.settings import config, gate
 from tracer.trace.array import Array, concrete
@@ -35,13 +39,13 @@ class Watch:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
-        slow = JitFunction._slow
+        slow = Calls.slow
 
-        def counted(function: JitFunction, /, *args: Any, **kwargs: Any) -> Any:
+        def counted(function: Calls, /, *args: Any, **kwargs: Any) -> Any:
             self.count += 1
             return slow(function, *args, **kwargs)
 
-        monkeypatch.setattr(JitFunction, "_slow", counted)
+        monkeypatch.setattr(Calls, "slow", counted)
 
     def slow_calls(self, call: Any) -> int:
         before = self.count
@@ -138,6 +142,139 @@ def test_numpys_numbers_that_are_donated_stay_what_they_are() -> None:
         assert number == 2.0
 
 
+class Scaled:
+    """A node whose children come as a generator, and whose other data is a scale."""
+
+    def __init__(self, parts: Any, scale: Any = "m") -> None:
+        self.parts, self.scale = parts, scale
+
+
+class Fresh:
+    """A node whose child is a new array at every flattening."""
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+    def tree_flatten(self) -> Any:
+        return [self.x + 1 if isinstance(self.x, np.ndarray) else self.x], None
+
+    @classmethod
+    def tree_unflatten(cls, _: Any, children: Any) -> Fresh:
+        return cls(*children)
+
+
+class Keyed:
+    """A node with a flattening that has keys, and one that has none."""
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+
+@tree_util.register_dataclass
+@dataclass
+class Layer:
+    """A dataclass with a static field before its only child."""
+
+    width: int = dataclasses.field(metadata={"static": True})
+    w: Any = None
+
+
+class Swapped(NamedTuple):
+    """A named tuple with a flattening of its own."""
+
+    a: Any
+    b: Any
+
+
+class Hooked:
+    """A node without children whose flattening runs `hook`."""
+
+    def __init__(self, hook: Any) -> None:
+        self.hook = hook
+
+
+tree_util.register_pytree_node(Scaled, lambda s: (iter(s.parts), s.scale), lambda scale, parts: Scaled(parts, scale))
+tree_util.register_pytree_node_class(Fresh)
+tree_util.register_pytree_with_keys(
+    Keyed, lambda k: (((tree_util.GetAttrKey("x"), k.x),), None), lambda _, parts: Keyed(*parts),
+    flatten_func=lambda k: ((k.x,), None),
+)  # fmt: skip
+with warnings.catch_warnings(action="ignore"):  # optree's, of a named tuple
+    tree_util.register_pytree_node(Swapped, lambda s: ((s.b, s.a), None), lambda _, parts: Swapped(*reversed(parts)))
+tree_util.register_pytree_node(Hooked, lambda h: (h.hook() or (), None), lambda _, parts: Hooked(tuple))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Scaled([arange(2), 1.0]), lambda: Scaled(()), lambda: Scaled([Scaled([1.0, {"a": [arange(1)]}])]),
+        lambda: Fresh(np.arange(3.0)), lambda: Keyed(2.0), lambda: Layer(3, arange(2)), lambda: Swapped(1.0, arange(2)),
+        lambda: [Keyed(None), (Layer(1, 2), 3.0)], lambda: tree_util.Partial(add, 1.0), lambda: {"f": [Keyed(add)]},
+    ],
+)  # fmt: skip
+def test_registered_classes_stay_out_of_python(watch: Watch, make: Any) -> None:
+    f = jit(lambda *trees: [x for x in tree_util.tree_leaves(trees) if x is not add])
+    expected = f(make(), 1.0)
+    assert watch.slow_calls(lambda: f(make(), 1.0)) == 0
+    assert [np.asarray(y).tolist() for y in f(make(), 1.0)] == [np.asarray(y).tolist() for y in expected]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [Scaled([1.0, 2.0], "n"), Scaled([1.0]), Scaled([1.0, (2.0,)]), Keyed(1.0), [1.0, 2.0], Scaled([1.0, None])],
+)
+def test_other_instances_of_registered_classes_are_handed_on(watch: Watch, other: Any) -> None:
+    f = jit(lambda tree: tree)
+    f(Scaled([1.0, 2.0]))
+    assert watch.slow_calls(lambda: f(other)) == 1
+    assert type(f(other)) is type(other)
+
+
+def test_a_registered_named_tuple_is_flattened_by_its_own_function() -> None:
+    f = jit(lambda pair: pair.a)
+    for _ in range(3):
+        assert float(f(Swapped(1.0, 2.0))) == 1.0
+
+
+@pytest.mark.parametrize("error", [KeyError("mine"), KeyboardInterrupt()])
+def test_an_exception_in_flattening_passes_through(watch: Watch, error: BaseException) -> None:
+    raises = False
+
+    def hook() -> None:
+        if raises:
+            raise error
+
+    f = jit(lambda tree: tree[0])
+    f([arange(2), Hooked(hook)])
+    f([arange(2), Hooked(hook)])
+    raises = True
+    with pytest.raises(type(error)) as caught:
+        f([arange(2), Hooked(hook)])
+    assert caught.value is error
+    assert watch.count == 1
+
+
+@pytest.mark.parametrize("kind", [list, dict])
+def test_flattening_may_change_the_containers_around_it(kind: type) -> None:
+    f = jit(lambda tree: tree_util.tree_leaves(tree)[0])
+    holder: list[Any] = []
+
+    def hook() -> None:
+        if holder:
+            holder[0].clear()
+
+    for clears in (False, False, True):
+        inner = [1.0 * np.arange(3.0), Hooked(hook), 2.0]
+        tree: Any = inner if kind is list else dict(zip("abc", inner, strict=True))
+        del inner
+        if not clears:
+            assert np.asarray(f(tree)).tolist() == [0.0, 1.0, 2.0]
+            continue
+        holder.append(tree)
+        with contextlib.suppress(KeyError, IndexError, ValueError):  # what is left has another structure
+            f(tree)
+
+
 def test_keywords_stay_out_of_python(watch: Watch) -> None:
     f = jit(lambda x, **rest: add(x, rest["y"]))
     assert watch.slow_calls(lambda: f(arange(1), y=arange(1), z=3)) == 1
@@ -231,7 +368,7 @@ def test_no_error_shows_frames_of_ours() -> None:
 
     f, g = jit(wrong), jit(lambda x: {}[x.shape])
     f(arange(4))
-    g.__call__ = entry.front(g._guarded)
+    g.__call__ = entry.front(g._calls.guarded)
     for call, error in ((lambda: f(1.0), ShapeError), (lambda: g(1.0), KeyError), (lambda: g(1.0, 2.0), TypeError)):
         with pytest.raises(error) as caught:
             call()
@@ -298,6 +435,38 @@ def test_no_references_leak(fails: bool) -> None:
     assert min(b - a for a, b in zip(before, after, strict=True)) > -20
     gc.collect()
     assert sys.getallocatedblocks() - blocks < 500  # one a call would be a thousand
+
+
+@pytest.mark.usefixtures("young_heap")
+@pytest.mark.parametrize("fails", [False, True])
+def test_no_references_to_leaves_of_registered_classes_leak(fails: bool) -> None:
+    x, other = arange(3), np.arange(6.0)[::2] if fails else np.arange(3.0)
+    fresh, layer = Fresh(np.arange(3.0)), Layer(10**6, x)
+    f = jit(lambda *trees: tree_util.tree_leaves(trees)[0])
+    arguments = [layer, [x, fresh], Scaled([x, Keyed(x)]), other]
+    for _ in range(3):
+        f(*arguments)
+    watched = (x, x._value, x.dtype, fresh, fresh.x, layer, layer.width, arguments[1], arguments[2], other, None, f)
+    gc.collect()
+    before, blocks = counts(*watched), sys.getallocatedblocks()
+    for _ in range(500 if fails else 10_000):
+        f(*arguments)
+    after = counts(*watched)
+    assert max(abs(b - a) for a, b in zip(before, after, strict=True)) < 20
+    gc.collect()
+    assert sys.getallocatedblocks() - blocks < 400
+
+
+def test_donated_leaves_of_registered_classes_are_given_away(watch: Watch) -> None:
+    f = jit(lambda layer: layer.w + 1.0, donate_argnums=0)
+    for _ in range(3):
+        x = as_array(np.arange(1000.0))
+        address = x._value.ctypes.data
+        y = f(Layer(1, x))
+        assert y._value.ctypes.data == address
+        with pytest.raises(ArgumentError, match="was donated"):
+            x + 1
+    assert watch.count == 1
 
 
 def test_no_references_leak_when_arguments_are_handed_on() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 import threading
+import weakref
 from collections.abc import Iterator
 
 import pytest
 
+from tracer.runtime.system import gc_pause
 from tracer.runtime.system.gc_pause import collector_paused
 
 
@@ -78,3 +80,39 @@ def test_what_the_user_froze_stays_frozen() -> None:
         assert gc.get_freeze_count() >= frozen - 100  # less what was freed in between
     finally:
         gc.unfreeze()
+
+
+def test_cycles_go_once_many_objects_were_moved() -> None:
+    """They lie in the oldest generation, which Python's collector rarely visits where functions are traced again and
+    again.
+    """
+
+    class Node:
+        pass
+
+    gc.enable()
+    node = Node()
+    node.itself = node  # type: ignore[attr-defined]
+    alive = weakref.ref(node)
+    del node
+    gc_pause._pauses.moved = 0
+    with collector_paused():
+        pass
+    assert alive() is not None
+    gc_pause._pauses.moved = 1 << 40
+    with collector_paused():
+        pass
+    assert alive() is None
+    assert gc_pause._pauses.moved == 0
+
+
+def test_all_objects_are_counted_once_a_quarter_of_them_may_have_moved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A count visits every object, so a large process must not count at every pause."""
+    gc.enable()
+    monkeypatch.setattr(gc_pause, "_MANY", 10)
+    monkeypatch.setattr(gc_pause._pauses, "moved", 11)
+    monkeypatch.setattr(gc_pause._pauses, "enough", 10)
+    with collector_paused():
+        pass
+    assert gc_pause._pauses.moved >= 11
+    assert gc_pause._pauses.enough > 1000

@@ -210,10 +210,10 @@ def test_other_threads_run_during_a_long_call() -> None:
 def test_statuses_have_exceptions() -> None:
     compiled = compile_program(make_program(double)(1.0))
     context = Context()
-    assert error_of(compiled.scheduled, Status.DONE, context) is None
-    assert error_of(compiled.scheduled, Status.RAISED, context) is None
-    assert isinstance(error_of(compiled.scheduled, Status.INTERRUPTED, context), KeyboardInterrupt)
-    error = error_of(compiled.scheduled, Status.NO_MEMORY, context)
+    assert error_of(compiled.scheduled.sites, Status.DONE, context) is None
+    assert error_of(compiled.scheduled.sites, Status.RAISED, context) is None
+    assert isinstance(error_of(compiled.scheduled.sites, Status.INTERRUPTED, context), KeyboardInterrupt)
+    error = error_of(compiled.scheduled.sites, Status.NO_MEMORY, context)
     assert isinstance(error, MemoryError)
     assert str(error) == (
         "the stack of a compiled loop could not grow: the values kept for the backward pass of a while_loop, or of a "

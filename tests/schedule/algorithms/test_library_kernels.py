@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tracer.codegen.llvm.kernels.gemm.skinny import COUNTS, FORMS
@@ -66,6 +66,7 @@ SIZES = st.integers(0, 5000)
     st.sampled_from(("f32", "f64", "c64", "c128", "bf16")), st.integers(0, 40), SIZES, SIZES, SIZES,
     st.booleans(), st.booleans(), st.booleans(),
 )  # fmt: skip
+@example("f32", 1, 78, 78, 414, False, False, False)
 def test_panels_cover_the_axis_that_they_split(
     dtype: str, batch: int, m: int, n: int, k: int, a: bool, b: bool, tiles: bool
 ) -> None:

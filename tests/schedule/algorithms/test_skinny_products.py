@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.grids import covering
 from tests.schedule.running import Array, agree, staged
 from tracer.codegen.llvm.kernels.routines import library_names
 from tracer.ir.loop import Module, Transpose
@@ -92,13 +93,14 @@ def test_skinny_products(m: int, n: int, k: int, form: str, dtype: str) -> None:
     agree(by_transposes(form), *operands(form, m, n, k, dtype))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("few", range(2, 8))
-def test_large_matrices_beside_few_rows_or_columns(few: int, form: str, dtype: str) -> None:
-    for many, k in ((1003, 259), (70, 1100), (5001, 50)):
-        agree(by_axes(form), *operands(form, many, few, k, dtype))
-        agree(by_axes(form), *operands(form, few, many, k, dtype))
+@pytest.mark.parametrize(
+    ("few", "form", "dtype", "many"),
+    covering(range(2, 8), FORMS, ["float32", "float64"], [(1003, 259), (70, 1100), (5001, 50)], least=48),
+)
+def test_large_matrices_beside_few_rows_or_columns(few: int, form: str, dtype: str, many: tuple[int, int]) -> None:
+    rows, k = many
+    agree(by_axes(form), *operands(form, rows, few, k, dtype))
+    agree(by_axes(form), *operands(form, few, rows, k, dtype))
 
 
 def test_large_matrices_beside_few_columns_of_another_dtype() -> None:

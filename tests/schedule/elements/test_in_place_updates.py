@@ -27,7 +27,7 @@ from tracer.settings import config
 from tracer.trace.stage import stage
 from tracer.tree_util import tree_leaves
 
-U = np.random.default_rng(3).standard_normal((37, 41)).astype(np.float32)
+U = np.random.default_rng(3).standard_normal((23, 45)).astype(np.float32)
 Array = np.ndarray[Any, Any]
 
 
@@ -92,7 +92,7 @@ def fields(_: Any, s: Any) -> Any:
     h = h.at[:, :-1].add(e[:, 1:] - e[:, :-1])
     g = g.at[:-1].set(0.5 * g[:-1] - (e[1:] - e[:-1]))
     e = e.at[1:, 1:].add(g[1:, 1:] - g[:-1, 1:] - h[1:, 1:] + h[1:, :-1])
-    return e.at[18, 20].add(np.float32(1)), h, g
+    return e.at[10, 12].add(np.float32(1)), h, g
 
 
 def test_fields_that_read_what_they_replace_are_updated_in_place() -> None:
@@ -111,7 +111,7 @@ def test_fields_that_read_what_they_replace_and_more_are_not() -> None:
     agree(lambda u: lax.fori_loop(0, 6, lambda _, u: u.at[1:].add(u[1:] * u[0]), u), U)
     agree(lambda u: lax.fori_loop(0, 6, lambda _, u: u.at[1:].add(0.5 * tnp.max(u[1:])), u), U)
     agree(lambda u: lax.fori_loop(0, 6, lambda _, u: u.at[:-1].add(0.5 * u[1:]), u), U)
-    agree(lambda u: lax.fori_loop(0, 6, lambda _, u: u.at[1:30].add(lax.cummax(u[1:30], 1) * 0.1), u), U)
+    agree(lambda u: lax.fori_loop(0, 6, lambda _, u: u.at[1:18].add(lax.cummax(u[1:18], 1) * 0.1), u), U)
 
 
 def test_fields_that_are_kept_take_turns_with_what_replaces_them() -> None:
@@ -172,13 +172,13 @@ def test_arrays_that_change_places_are_not_taken_for_new_ones() -> None:
     agree(lambda x: lax.fori_loop(0, 7, lambda _, s: (tnp.roll(s[0], 1),) * 2, (x, x)), U.reshape(-1))
 
 
-@pytest.mark.parametrize("start", [-9, -1, 0, 2, 30, 99])
+@pytest.mark.parametrize("start", [-9, 0, 2, 17, 99])
 def test_updates_at_known_places_stay_within(start: int) -> None:
     def update(u: Any) -> Any:
         return lax.dynamic_update_slice(u, tnp.sin(u[:5, :5]) * 0 + u[2:7, 1:6], (start, start))
 
     agree(update, U)
-    agree(lambda u: lax.dynamic_update_slice(u, u[:36, ::-1] + 1, (start, start)), U)  # most of the array
+    agree(lambda u: lax.dynamic_update_slice(u, u[:20, ::-1] + 1, (start, start)), U)  # most of the array
 
 
 def test_values_that_have_nothing_to_do_with_the_array_are_stored_at_once() -> None:
@@ -194,7 +194,7 @@ def test_in_a_loop_a_row_is_updated_in_place() -> None:
     def step(i: Any, u: Any) -> Any:
         return u.at[i].set(u[i] * 0.5 + i.astype("float32"))
 
-    module = agree(lambda u: lax.fori_loop(0, 30, step, u), U)
+    module = agree(lambda u: lax.fori_loop(0, 18, step, u), U)
     assert in_loops(module, Copy) == 0
     assert module.arena <= 4 * U.shape[1] + 128  # a row's new values
 

@@ -30,10 +30,9 @@ from tracer.primitives.control.cumulative import cumsum
 from tracer.primitives.elementwise.arithmetic import add, mul
 from tracer.primitives.elementwise.exponential import exp
 from tracer.primitives.linalg.dot_general import dot_general
-from tracer.runtime.compile.cuda import gpu_schedule
 from tracer.schedule.gpu.mapping import GpuSchedule, map_to_gpu
 from tracer.schedule.math.legalise import expand_math
-from tracer.schedule.pipeline import loops
+from tracer.schedule.pipeline import gpu_schedule, loops
 from tracer.trace.stage import stage
 
 # relative to 1, by the bytes of an element: sums are split differently from the reference's
@@ -238,7 +237,7 @@ def test_products_reach_the_gpu_in_the_dtypes_it_multiplies(dtype: str, sums: st
     type = array_type(BF16 if dtype == "bfloat16" else np.dtype(dtype), (64, 64))
     numbers = (((1,), (0,)), ((), ()))
     program = stage(lambda xs: [dot_general(*xs, numbers, preferred_element_type=np.dtype(sums))], [type, type]).program
-    module = gpu_schedule(optimize(program, CUDA), CUDA).module
+    module = gpu_schedule(optimize(program, CUDA), CUDA)[1].module
     (call,) = (s for f in module.functions for s in f.body.statements)
     assert isinstance(call, Library)
     assert call.name == f"gemm_{short_name(type.dtype)}"

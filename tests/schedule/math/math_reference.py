@@ -9,7 +9,9 @@ import mpmath
 import numpy as np
 from scipy import special
 
-from tracer.codegen.llvm import Executable, compile_object, emit_module, load_object
+from tracer.codegen.llvm.emit.module import emit_module
+from tracer.codegen.llvm.toolchain.ctypes_executable import Executable
+from tracer.codegen.llvm.toolchain.object_code import compile_object, load_object
 from tracer.ir.dtypes import F32, DType
 from tracer.ir.loop import (
     Address,

@@ -283,6 +283,23 @@ def test_closure_convert_hoists_traced_floats() -> None:
     assert float(jit(f)(5.0)) == 13.0
 
 
+def test_named_calls_take_and_return_any_objects() -> None:
+    class Thing:
+        pass
+
+    thing = Thing()
+
+    def scaled(x: Any, how: str, by: Any, what: Any) -> Any:
+        assert type(by) is int
+        return {"y": by * x if how == "up" else x, "what": what, "how": how}
+
+    f = tracer.named_call(scaled)
+    found = jit(lambda x: [f(x, "up", 3, thing)["y"], f(x, "down", 3, None)["y"]])(2.0)
+    assert [*map(float, found)] == [6.0, 2.0]
+    assert f(2.0, "up", 3, thing)["what"] is thing
+    assert float(grad(lambda x: f(x, "up", 3, thing)["y"] if x > 0 else x)(2.0)) == 3.0
+
+
 def test_named_calls_run_and_differentiate() -> None:
     f = tracer.named_call(lambda x, *, n: x**n, name="power")
     assert float(f(3.0, n=2)) == 9.0

@@ -9,7 +9,8 @@ import pytest
 
 from tests.codegen.llvm import scalar_model
 from tests.codegen.llvm.llvm_programs import at, constant, edges, loop, module_of, run, same
-from tracer.codegen.llvm import assembly, emit_module
+from tracer.codegen.llvm.emit.module import emit_module
+from tracer.codegen.llvm.toolchain.object_code import assembly
 from tracer.ir.dtypes import I64
 from tracer.ir.loop import Compute, Load, Module, Register, Statement, Store
 from tracer.ir.scalar import ScalarOp

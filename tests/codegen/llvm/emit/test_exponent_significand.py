@@ -11,7 +11,7 @@ import pytest
 from tests.codegen.llvm import scalar_model
 from tests.codegen.llvm.llvm_programs import at, loop, module_of, run, same
 from tests.grids import covering
-from tracer.codegen.llvm import emit_module
+from tracer.codegen.llvm.emit.module import emit_module
 from tracer.codegen.llvm.toolchain.target import splits_floats
 from tracer.ir.dtypes import F32, F64, DType
 from tracer.ir.loop import Compute, Load, Module, Register, Statement, Store

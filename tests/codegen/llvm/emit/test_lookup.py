@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.codegen.cuda.cuda_on_cpu import COMPILER, outputs_of
 from tests.codegen.llvm.llvm_programs import at, loop, module_of, run, same
+from tests.cudasim.cupy_like import outputs_of
 from tests.grids import covering
-from tracer.codegen.llvm import emit_module
+from tracer.codegen.llvm.emit.module import emit_module
 from tracer.codegen.llvm.toolchain.target import splits_floats
 from tracer.codegen.reference.scalar_ops import scalar_function
 from tracer.errors import InternalError
@@ -86,7 +86,6 @@ def test_the_reference_looks_up_the_same(dtype: DType) -> None:
 
 
 @FLOATS
-@pytest.mark.skipif(COMPILER is None, reason="needs g++")
 def test_kernels_of_cuda_look_up_the_same(dtype: DType) -> None:
     x = indices(dtype)
     given = Buffer("x", x.dtype, x.size, Space.ARGUMENT)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.codegen.llvm.llvm_programs import at, loop, module_of, run, same
-from tracer.codegen.llvm import emit_module
+from tracer.codegen.llvm.emit.module import emit_module
 from tracer.codegen.llvm.toolchain.target import splits_floats
 from tracer.ir.dtypes import F64
 from tracer.ir.loop import Compute, Load, Module, Register, Statement, Store

@@ -7,7 +7,7 @@ import sys
 
 _PROGRAM = """
 import sys
-from tracer.codegen.llvm.kernels.scipy_symbols import capsule_address
+from tracer.primitives.linalg.lapack_calls import capsule_address
 before = {name: capsule_address(f"scipy.linalg.cython_{name}", routine) for name, routine in ROUTINES}
 assert "scipy.linalg" not in sys.modules
 import scipy.linalg.cython_blas

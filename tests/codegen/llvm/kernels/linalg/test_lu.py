@@ -16,9 +16,11 @@ import tracer
 import tracer.numpy as tnp
 from tests.grids import covering, examples
 from tracer.codegen.llvm.kernel_modules import shared_symbols
+from tracer.codegen.llvm.kernels.linalg import lu_panel
 from tracer.codegen.llvm.kernels.linalg.lu import NAME, lu_text
 from tracer.codegen.llvm.toolchain.object_code import LoadedModule, compile_object, load_object
 from tracer.codegen.llvm.toolchain.target import features, preferred_bits
+from tracer.schedule.algorithms import factorizations
 
 Array = np.ndarray[Any, Any]
 DTYPES = {"f32": np.dtype("f4"), "f64": np.dtype("f8")}
@@ -27,7 +29,8 @@ SHAPES = [
     (1, 1), (1, 9), (9, 1), (8, 8), (17, 23), (23, 17), (64, 64), (64, 65), (65, 64), (65, 129), (130, 131), (100, 300),
     (300, 100), (257, 257),
 ]  # fmt: skip
-_FUNCTION = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 2)
+_FUNCTION = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 2, ctypes.c_void_p)
+_STOP = ctypes.c_int32()  # never set
 
 
 @cache
@@ -42,7 +45,12 @@ def factored(kind: str, bits: int, x: Array) -> tuple[Array, Array]:
     factors, chosen = np.ascontiguousarray(x).copy(), np.full(k, -1, np.int32)
     work = np.full((2 * -(-min(k, 64) // 8) * 8, m + 128), np.nan, x.dtype)
     _FUNCTION(loaded(kind, bits).address(f"{NAME}{kind}"))(
-        factors.ctypes.data, chosen.ctypes.data, work.ctypes.data, m, n
+        factors.ctypes.data,
+        chosen.ctypes.data,
+        work.ctypes.data,
+        m,
+        n,
+        ctypes.addressof(_STOP),
     )
     return factors, chosen - 1
 
@@ -146,3 +154,8 @@ def test_real_matrices_need_no_library_to_be_factored() -> None:
     text = str(tracer.jit(tracer.lax.linalg.lu).lower(tnp.zeros((40, 40))).llvm())
     assert "tracer_lu_f64" in text
     assert "lapack" not in text
+
+
+def test_the_schedule_leaves_room_for_two_panels() -> None:
+    """The scratch memory is the schedule's, the width of a panel the kernel's."""
+    assert factorizations._PANEL >= lu_panel.BLOCK

@@ -13,6 +13,7 @@ import pytest
 import tracer
 import tracer.__main__ as command
 import tracer.numpy as tnp
+from tracer.commands import gpu
 from tracer.examples import digits, digits_demo, heat
 
 
@@ -82,12 +83,26 @@ def test_demo_reaches_97_percent_and_prints_what_it_promises() -> None:
     assert words[-1] == "%"
     assert float(words[-2]) >= 97.0
     assert "ms" in starts["compile"]
-    assert "µs" in starts["step"]
-    assert "µs" in starts["step in plain NumPy"]
+    for line in (starts["step"], starts["step in plain NumPy"]):
+        assert "µs" in line
+        assert "on one thread" in line
     assert any(line.startswith("epoch 100 of 100 ") for line in lines)
     program = finished.stdout.partition("The loss, as traced:\n")[2]
     assert "f32[64, 10]" in program or "f32[64,10]" in program
     assert "dot_general" in program
+
+
+def test_demo_times_steps_in_a_process_of_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[dict[str, str]] = []
+
+    def run(command: list[str], *, env: dict[str, str], **_: object) -> SimpleNamespace:
+        seen.append(env)
+        return SimpleNamespace(stdout="1e-05 0.0001\n")
+
+    monkeypatch.setattr(digits_demo.subprocess, "run", run)
+    report = digits_demo.run(epochs=1)
+    assert (report.step, report.numpy_step) == (1e-05, 1e-04)
+    assert {seen[0][name] for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "TRACER_THREADS")} == {"1"}
 
 
 def test_demo_refuses_a_number_of_epochs_below_one(capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,52 +114,13 @@ def test_demo_refuses_a_number_of_epochs_below_one(capsys: pytest.CaptureFixture
 def test_demo_on_cuda_without_cupy_says_how_to_install_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(command.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(gpu.importlib.util, "find_spec", lambda name: None)
     assert command.main(["demo", "--device", "cuda"]) == 2
     assert capsys.readouterr().err == (
         "tracer demo: cannot run on CUDA\n"
         "  CuPy is not installed\n"
         '  help: pip install -e ".[cuda]" (CUDA 13), or ".[cuda12]", in the checkout\n'
     )
-
-
-class _CUDARuntimeError(RuntimeError):
-    """In the place of CuPy's error of that name."""
-
-
-@pytest.mark.parametrize(
-    ("count", "expected"),
-    [
-        (
-            _CUDARuntimeError("cudaErrorNoDevice: no CUDA-capable device is detected"),
-            (
-                "  CuPy 14.2.0 finds no usable CUDA driver: cudaErrorNoDevice: no CUDA-capable device is detected\n"
-                "  help: nvidia-smi should list a GPU"
-            ),
-        ),
-        (0, "  the CUDA driver lists no GPU\n  help: see CUDA_VISIBLE_DEVICES and nvidia-smi"),
-        (
-            1,
-            (
-                "  1 GPU found, but this version compiles single kernels for CUDA, not yet whole programs\n"
-                "  help: --device cpu; jit(f).lower(x).cuda() shows the kernels"
-            ),
-        ),
-    ],
-)
-def test_demo_on_cuda_says_what_is_missing(
-    monkeypatch: pytest.MonkeyPatch, count: int | Exception, expected: str
-) -> None:
-    def device_count() -> int:
-        if isinstance(count, Exception):
-            raise count
-        return count
-
-    runtime = SimpleNamespace(getDeviceCount=device_count, CUDARuntimeError=_CUDARuntimeError)
-    cupy = SimpleNamespace(__version__="14.2.0", cuda=SimpleNamespace(runtime=runtime))
-    monkeypatch.setattr(command.importlib.util, "find_spec", lambda name: object())
-    monkeypatch.setattr(command.importlib, "import_module", lambda name: cupy)
-    assert command.why_no_cuda() == expected
 
 
 def test_heat_ends_in_a_straight_line_between_the_held_ends() -> None:

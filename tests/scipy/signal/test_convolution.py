@@ -45,6 +45,21 @@ def test_values_are_scipy_s(name: str, kind: str, rng: np.random.Generator) -> N
         np.testing.assert_allclose(found, expected, rtol=1e-4 if kind == "single" else 1e-10, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["convolve", "correlate"])
+@pytest.mark.parametrize("kind", ["real", "complex"])
+def test_both_methods_have_one_result(name: str, kind: str, rng: np.random.Generator) -> None:
+    for sizes, mode in itertools.product([*SIZES, ((300,), (41,)), ((20, 31), (30, 7))], ("full", "same")):
+        x, y = operands(sizes, rng, kind)
+        direct, by_fft = (getattr(signal, name)(x, y, mode, method) for method in ("direct", "fft"))
+        np.testing.assert_allclose(by_fft, direct, rtol=1e-10, atol=1e-12)
+
+
+def test_transforms_are_of_short_factors() -> None:
+    """A length of 2 * 1021 would be slow: the next one of small factors is taken."""
+    text = str(tracer.jit(signal.fftconvolve).lower(np.ones(1000), np.ones(1043)).program())
+    assert text.count("length=2048") == 3
+
+
 @pytest.mark.parametrize("name", ["convolve2d", "correlate2d"])
 @pytest.mark.parametrize("boundary", ["fill", "wrap", "symm"])
 @pytest.mark.parametrize("kind", ["real", "complex"])
@@ -103,7 +118,7 @@ def test_detrend_is_scipy_s(rng: np.random.Generator) -> None:
 
 def test_what_does_not_fit_is_told() -> None:
     x = np.ones((2, 3))
-    with pytest.raises(errors.ShapeError, match=r"^convolve at test_signal.py:.*: both must have elements"):
+    with pytest.raises(errors.ShapeError, match=r"^convolve at test_convolution.py:.*: both must have elements"):
         signal.convolve(x, np.ones(3))
     with pytest.raises(errors.ShapeError, match="one must fit into the other"):
         signal.convolve(x, np.ones((3, 2)), "valid")
@@ -113,5 +128,3 @@ def test_what_does_not_fit_is_told() -> None:
         signal.convolve2d(x, x, boundary="mirror")
     with pytest.raises(errors.ShapeError, match="axes that are not convolved have one size"):
         signal.fftconvolve(x, np.ones((1, 3)), axes=1)
-    with pytest.raises(AttributeError, match="has no attribute 'welch' \\(not yet: Fourier"):
-        signal.welch  # noqa: B018

@@ -55,7 +55,7 @@ def test_gradients_by_the_image_and_by_the_places(rng: np.random.Generator) -> N
 
 def test_what_does_not_fit_is_told() -> None:
     image = np.ones((2, 3))
-    with pytest.raises(errors.ShapeError, match=r"^map_coordinates at test_ndimage.py:.* the number of coord"):
+    with pytest.raises(errors.ShapeError, match=r"^map_coordinates at test_coordinates.py:.* the number of coord"):
         map_coordinates(image, [np.ones(2)], 1)
     with pytest.raises(errors.ArgumentError, match="order is 0 or 1\n  got 3"):
         map_coordinates(image, [np.ones(2)] * 2, 3)

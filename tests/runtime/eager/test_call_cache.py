@@ -1,0 +1,34 @@
+"""Prepared calls of the library's own functions, and what they depend on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracer.numpy as tnp
+from tracer import config
+from tracer.errors import InternalError
+from tracer.primitives.elementwise.trigonometric import sin_p
+from tracer.runtime.eager import call_cache, execute
+
+
+def test_a_library_function_that_cannot_be_staged_by_mistake_raises() -> None:
+    def broken(x: Any) -> Any:
+        if x._trace is not None:
+            raise TypeError("a mistake of ours")
+        return x
+
+    with pytest.raises(InternalError, match="broken runs with these arguments, but staging it raises TypeError"):
+        call_cache.cached(broken)(tnp.ones(3))
+
+
+def test_kernels_belong_to_the_settings_that_choose_vectors() -> None:
+    x = tnp.asarray([0.5])
+    tnp.sin(x)
+    with config.using(vector_bits=0):
+        narrow = execute.prepared(sin_p, [x], {})
+    wide = execute.prepared(sin_p, [x], {})
+    assert narrow is not wide
+    assert np.asarray(narrow(x)[0]) == np.asarray(wide(x)[0])

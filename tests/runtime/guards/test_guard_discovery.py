@@ -1,0 +1,47 @@
+"""Names that guards cover: a jitted function computes anew when one is bound to another object."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import tracer.numpy as tnp
+from tracer import jit
+from tracer.runtime.guards.guard_discovery import guards_of
+
+
+def _function(text: str, **names: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the user's function `f` of a text, and its globals."""
+    namespace = {**names}
+    exec(compile(text, "user.py", "exec"), namespace)
+    return namespace["f"], namespace
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "after", "results"),
+    [
+        ("def f(x): return x * xp.pi", {"xp": math}, {"xp": SimpleNamespace(pi=10.0)}, (math.pi, 10.0)),
+        ("def f(x): return sin(x)", {"sin": tnp.sin}, {"sin": tnp.cos}, (math.sin(1.0), math.cos(1.0))),
+        ("def f(x): return x * max(2, 3)", {}, {"max": min}, (3.0, 2.0)),
+        ("def g(x): return x * xp.e\ndef f(x): return g(x)", {"xp": math}, {"xp": SimpleNamespace(e=7.0)}, (math.e, 7)),
+        ("def f(x): return late(x) if 'late' in globals() else x", {}, {"late": lambda x: 5 * x}, (1.0, 5.0)),
+    ],
+)
+def test_every_name_in_the_code_is_guarded(
+    text: str, before: dict[str, Any], after: dict[str, Any], results: tuple[float, float]
+) -> None:
+    function, namespace = _function(text, **before)
+    compiled = jit(function)
+    assert float(compiled(1.0)) == pytest.approx(results[0])
+    namespace.update(after)
+    assert float(compiled(1.0)) == pytest.approx(results[1])
+
+
+def test_functions_of_libraries_are_guarded_by_name_alone() -> None:
+    function, namespace = _function("def f(x): return sin(x) + len((1, 2))", sin=tnp.sin)
+    found = {(guard.holder is namespace, guard.name) for guard in guards_of(function)}
+    assert {(True, "sin"), (True, "len")} <= found
+    assert all(holder is namespace or holder is function for holder in (guard.holder for guard in guards_of(function)))
