@@ -1,4 +1,4 @@
-"""Check docstrings, comments and pages against the language rule of CONTRIBUTING.md.
+"""Check docstrings, comments, texts of errors and pages against the language rule of CONTRIBUTING.md.
 
 docs/glossary.md has the words: its table lists names to avoid, its last sections openers and phrases. Words in
 backticks there are refused here. A function's docstring must also start with a verb. Arguments are files or folders of
@@ -25,6 +25,7 @@ POSSESSIVE = re.compile(r"\b\w+ of (?:NumPy|JAX|SciPy|Python|CPython|PyTorch|LLV
 ALLOWED = re.compile(r"greatest common divisor", re.IGNORECASE)  # a mathematical name
 
 _CODE = re.compile(r"``[^`]+``|`[^`]*`|\"[^\"]*\"")
+_TELLS = re.compile(r"\b(message|\w+Error|\w+Warning|warn|refuse\w*)$")  # what is called with texts for users
 _TERM = re.compile(r"`([^`]+)`")
 
 
@@ -92,9 +93,11 @@ def faults(sentence: str, parameters: Sequence[str] = ()) -> Iterator[str]:
 
 
 def of_python(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the line and message of every fault in the docstrings and comments of a module."""
+    """Yield the line and message of every fault in the docstrings, comments and errors' texts of a module."""
     source = path.read_text(encoding="utf-8")
     for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and _TELLS.search(ast.unparse(node.func)):
+            yield from ((node.lineno, fault) for text in texts(node) for fault in faults(text))
         if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         if not (text := ast.get_docstring(node)):
@@ -106,6 +109,16 @@ def of_python(path: Path) -> Iterator[tuple[int, str]]:
         yield from ((line, fault) for sentence in sentences(text) for fault in faults(sentence, names))
     for line, text in comments(path):
         yield from ((line, fault) for sentence in sentences(text) for fault in faults(sentence))
+
+
+def texts(call: ast.Call) -> Iterator[str]:
+    """Yield the texts of a call's arguments, values within them as `…`."""
+    for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+        match argument:
+            case ast.Constant(value=str(text)):
+                yield text
+            case ast.JoinedStr(values=parts):
+                yield "".join(part.value if isinstance(part, ast.Constant) else "`…`" for part in parts)
 
 
 def parameters(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:

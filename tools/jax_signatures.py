@@ -25,6 +25,7 @@ MODULES = (
     "jax.dtypes",
     "jax.errors",
     "jax.experimental",
+    "jax.experimental.sparse",
     "jax.flatten_util",
     "jax.lax.linalg",
     "jax.nn",

@@ -39,6 +39,7 @@ from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
 TARGET = Path(__file__).parents[1] / "docs" / "math-accuracy.md"
 CHUNK = 1 << 22
 WITH_ROOTS = (ScalarOp.LGAMMA, ScalarOp.DIGAMMA)
+SPECIAL_HEAD = "## Special functions"  # of the section that `tools.measure_special` writes
 
 TEXT = """# Accuracy of the math functions
 
@@ -153,6 +154,7 @@ def main(step: int) -> None:
             print(rows[-1], flush=True)
     features = llvm.get_host_cpu_features()
     width = "512-bit vectors" if features.get("avx512f") else "256-bit vectors" if features.get("avx2") else "128-bit"
+    _, head, section = TARGET.read_text(encoding="utf-8").partition(SPECIAL_HEAD)
     TARGET.write_text(
         TEXT.format(
             date=datetime.date.today().isoformat(), cpu=llvm.get_host_cpu_name(), width=width, step=step,
@@ -160,6 +162,7 @@ def main(step: int) -> None:
             scipy=scipy.__version__, mpmath=mpmath.__version__, python=platform.python_version(), elements=ELEMENTS,
             rows="\n".join(rows),
         )
+        + (f"\n{head}{section}" if head else "")
     )  # fmt: skip
 
 

@@ -102,6 +102,9 @@ def _calls():
     yield "categorical", {"logits": logits, "axis": 0}
     yield "categorical", {"logits": logits, "shape": [5, 2]}
     yield "categorical", {"logits": logits, "shape": [2, 2], "replace": False}
+    for dtype in ("float32", "float64", "complex128"):
+        yield "orthogonal", {"n": 3, "shape": [2], "dtype": dtype}
+        yield "orthogonal", {"n": 2, "m": 4, "dtype": dtype}
 
 
 def _value(argument):

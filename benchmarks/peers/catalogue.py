@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from peers import in_numba, in_torch, rows_arrays, rows_calls, rows_elementwise, rows_linalg, rows_programs
+from peers import (
+    in_numba,
+    in_torch,
+    rows_arrays,
+    rows_calls,
+    rows_decompositions,
+    rows_elementwise,
+    rows_linalg,
+    rows_programs,
+    rows_science,
+    rows_transforms,
+)
 from peers.row import Maker, Row
 
 _PEERS: Mapping[str, Mapping[str, Maker]] = {"numba": in_numba.BY_BEGINNING, "torch": in_torch.BY_BEGINNING}
@@ -22,5 +33,8 @@ def _with_peers(row: Row) -> Row:
     return replace(row, others={**found, **row.others})
 
 
-_ALL = (*rows_calls.ROWS, *rows_elementwise.ROWS, *rows_arrays.ROWS, *rows_linalg.ROWS, *rows_programs.ROWS)
+_ALL = (
+    *rows_calls.ROWS, *rows_elementwise.ROWS, *rows_arrays.ROWS, *rows_linalg.ROWS, *rows_decompositions.ROWS,
+    *rows_transforms.ROWS, *rows_programs.ROWS, *rows_science.ROWS,
+)  # fmt: skip
 ROWS: list[Row] = [_with_peers(row) for row in _ALL]

@@ -471,10 +471,56 @@ _FUNCTIONS: Final = {
     "arccos": np.arccos, "arctan": np.arctan, "arcsinh": np.arcsinh, "arctanh": np.arctanh, "sqrt": np.sqrt,
     "cbrt": np.cbrt, "erf": math.erf, "erfc": math.erfc, "gammaln": math.lgamma,
 }  # fmt: skip
+
+
+def _floyd_warshall(w: World) -> Any:
+    @w.root.njit
+    def paths(d):
+        d = d.copy()
+        for k in range(d.shape[0]):
+            for i in range(d.shape[0]):
+                for j in range(d.shape[0]):
+                    d[i, j] = min(d[i, j], d[i, k] + d[k, j])
+        return d
+
+    return paths
+
+
+def _sparse_rows(w: World) -> Any:
+    @w.root.njit
+    def product(values, columns, starts, x):
+        y = np.empty_like(x)
+        for i in range(x.size):
+            total = 0.0
+            for j in range(starts[i], starts[i + 1]):
+                total += values[j] * x[columns[j]]
+            y[i] = total
+        return y
+
+    return product
+
+
+def _edit_distance(w: World) -> Any:
+    @w.root.njit
+    def distance(s, t):
+        before, here = np.arange(t.size + 1), np.empty(t.size + 1, np.int64)
+        for i in range(s.size):
+            here[0] = i + 1
+            for j in range(t.size):
+                here[j + 1] = min(min(here[j], before[j + 1]) + 1, before[j] + (t[j] != s[i]))
+            before, here = here, before
+        return before[-1]
+
+    return distance
+
+
 BY_BEGINNING: Final[dict[str, Maker]] = {
     **{name: _elementwise(function) for name, function in _FUNCTIONS.items()},
     "call with one": lambda w: w.root.njit(lambda x: x + x),
     "call with ten": lambda w: w.root.njit(lambda *xs: xs[0] + xs[9]),
+    "floyd-warshall f8 400": _floyd_warshall,
+    "sparse rows by windows f8 20000x16": _sparse_rows,
+    "edit distance i8 300x300": _edit_distance,
     "rsqrt": _rsqrt,
     "axpy": _axpy,
     "polynomial": _polynomial,

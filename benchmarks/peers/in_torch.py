@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from peers import rows_arrays, rows_calls, rows_elementwise, rows_programs
+from peers import rows_arrays, rows_calls, rows_elementwise, rows_programs, rows_science, rows_transforms
 from peers.row import Maker, World
 
 
@@ -250,8 +250,22 @@ BY_BEGINNING: Final[dict[str, Maker]] = {
     "solve f8": lambda w: w.np.linalg.solve,
     "cholesky": lambda w: w.np.linalg.cholesky,
     "inv": lambda w: w.np.linalg.inv,
+    "qr": lambda w: w.np.linalg.qr,
+    "svd": lambda w: w.np.linalg.svd,
+    "eigh": lambda w: w.np.linalg.eigh,
+    "eig": lambda w: w.np.linalg.eig,
+    "lu": lambda w: w.np.linalg.lu,
+    "expm": lambda w: w.np.linalg.matrix_exp,
+    "lstsq": lambda w: lambda a, b: w.np.linalg.lstsq(a, b).solution,
+    "eigvalsh": lambda w: w.np.linalg.eigvalsh,
+    "svdvals": lambda w: w.np.linalg.svdvals,
+    "svdvals gradient": _gradient(lambda w: lambda a: w.np.linalg.svdvals(a).sum(), of=1),
+    "pinv": lambda w: w.np.linalg.pinv,
     "det": lambda w: w.np.linalg.det,
     "logdet gradient": _gradient(lambda w: lambda a: w.np.linalg.slogdet(a)[1].sum(), of=1),
     "solve gradients": _gradient(_squares(lambda w: w.np.linalg.solve), of=2),
+    **{name: rows_transforms._named(name) for name in ("fft", "fft2", "irfft", "rfft", "rfft2")},
+    "rfft gradient": _gradient(rows_transforms._energy, of=1),
+    **rows_science.TORCH,
     "lorenz batch": lambda w: rows_programs._lorenz(replace(w, lax=_PythonLoops)),
 }

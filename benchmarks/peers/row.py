@@ -30,7 +30,8 @@ class Row:
     family: what it is about. arguments: NumPy arrays from a seeded generator. compiled: the function for a world with
     JAX's names, which the worker jits. others: by peer ("numpy", "numba", "torch"), how a user writes it there;
     `same` names peers for which `compiled` will do. tolerance: for comparing answers, relative to the largest value;
-    None for rows whose answers differ by nature. settings: of tracer, for this row alone.
+    None for rows whose answers differ by nature. settings: of tracer, for this row alone. without: peers that lack the
+    function.
     """
 
     name: str
@@ -41,9 +42,12 @@ class Row:
     others: dict[str, Maker] = field(default_factory=dict)
     tolerance: float | None = 1e-4
     settings: Mapping[str, Any] = field(default_factory=dict)
+    without: tuple[str, ...] = ()
 
     def maker(self, peer: str) -> Maker | None:
         """How the peer computes the row; None where it does not."""
+        if peer in self.without:
+            return None
         if peer in ("tracer", "jax") or peer in self.same:
             return self.compiled
         return self.others.get(peer)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -32,8 +34,32 @@ def _layers() -> Any:
     return ({f"layer{n:02}": tuple(arrays[2 * n : 2 * n + 2]) for n in range(25)},)
 
 
+@dataclass
+class Layer:
+    """A layer as modules have it: a class that is registered as a node."""
+
+    w: Any
+    b: Any
+
+
+@cache
+def _register(w: World) -> None:
+    w.root.tree_util.register_dataclass(Layer, data_fields=["w", "b"], meta_fields=[])
+
+
+def _modules() -> Any:
+    arrays = _arrays(50)
+    return ({f"layer{n:02}": Layer(*arrays[2 * n : 2 * n + 2]) for n in range(25)},)
+
+
+def _classes(w: World) -> Any:
+    _register(w)
+    return lambda layers: layers["layer00"].w + layers["layer24"].b
+
+
 ROWS = [
     Row("call with one array f8 16", "calls", lambda: _arrays(1), _one, ("numpy",)),
     Row("call with ten arrays f8 16", "calls", lambda: _arrays(10), _ten),
     Row("call with a tree of fifty f8 16", "calls", _layers, _tree),
+    Row("call with 25 registered classes of two f8 16", "calls", _modules, _classes),
 ]

@@ -42,10 +42,15 @@ def _solve(label: str, count: int, n: int) -> Row:
     )  # fmt: skip
 
 
+def _svdvals_gradient(w: World) -> Any:
+    return w.root.grad(lambda a: w.np.linalg.svdvals(a).sum())
+
+
 def _alone(name: str, count: int, n: int) -> Row:
-    positive = name == "cholesky"
+    positive = name in ("cholesky", "eigvalsh")
+    label = f"{count}x{n}x{n}" if count else f"one {n}x{n}"
     return Row(
-        f"{name} f8 {count}x{n}x{n}", _FAMILY, lambda: (matrices(count, n, positive=positive),), _named(name), _SAME,
+        f"{name} f8 {label}", _FAMILY, lambda: (matrices(count, n, positive=positive),), _named(name), _SAME,
         tolerance=1e-9,
     )  # fmt: skip
 
@@ -59,6 +64,9 @@ ROWS = [
     _alone("cholesky", 1000, 16),
     _alone("inv", 10000, 4),
     _alone("det", 10000, 4),
+    *(_alone(name, 1000, 8) for name in ("qr", "eigvalsh", "svdvals")),
+    *(_alone(name, 0, 256) for name in ("qr", "eigvalsh", "svdvals", "pinv")),
+    Row("svdvals gradient f8 1000x8x8", _FAMILY, lambda: (matrices(1000, 8),), _svdvals_gradient, tolerance=1e-9),
     Row("logdet gradient f8 1000x8x8", _FAMILY, lambda: (matrices(1000, 8),), _logdet_gradient, tolerance=1e-9),
     Row(
         "solve gradients f8 1000x4x4", _FAMILY, lambda: (matrices(1000, 4), sides(1000, 4)), _solve_gradient,

@@ -223,6 +223,89 @@ def _rotation() -> Any:
     return uniform(1000, dtype="f8"), f, np.array([1.0, 0, 0, 0])
 
 
+def _floyd_warshall(w: World) -> Any:
+    def step(k: Any, d: Any) -> Any:
+        return w.np.minimum(d, d[:, k, None] + d[None, k])
+
+    return lambda d: w.lax.fori_loop(0, d.shape[0], step, d)
+
+
+def _sweeps(w: World) -> Any:
+    """Implicit steps by columns: a forward and a backward substitution for each, which index inner rows."""
+
+    def step(_: Any, u: Any) -> Any:
+        n = u.shape[0]
+        p = q = v = w.np.ones(u.shape)
+
+        def forward(j: Any, pq: Any) -> Any:
+            p, q = pq
+            pivot = 1.2 - 0.1 * p[1:-1, j - 1]
+            right = 0.1 * u[j, :-2] + 0.8 * u[j, 1:-1] + 0.1 * u[j, 2:]
+            return p.at[1:-1, j].set(0.1 / pivot), q.at[1:-1, j].set((right + 0.1 * q[1:-1, j - 1]) / pivot)
+
+        p, q = w.lax.fori_loop(1, n - 1, forward, (p, q))
+
+        def backward(k: Any, v: Any) -> Any:
+            j = n - 2 - k
+            return v.at[j, 1:-1].set(p[1:-1, j] * v[j + 1, 1:-1] + q[1:-1, j])
+
+        return w.lax.fori_loop(0, n - 2, backward, v)
+
+    return lambda u: w.lax.fori_loop(0, 20, step, u)
+
+
+def _sparse_windows(w: World) -> Any:
+    """Rows of a sparse matrix by windows of fixed length, masked."""
+    length = 16
+
+    def product(values: Any, columns: Any, starts: Any, x: Any) -> Any:
+        def row(i: Any, y: Any) -> Any:
+            start = starts[i]
+            v = w.lax.dynamic_slice(values, (start,), (length,))
+            c = w.lax.dynamic_slice(columns, (start,), (length,))
+            inside = w.np.arange(length) < starts[i + 1] - start
+            return y.at[i].set(w.np.where(inside, v * x[c], 0.0).sum())
+
+        return w.lax.fori_loop(0, x.shape[0], row, w.np.zeros(x.shape))
+
+    return product
+
+
+def _sparse_rows() -> Any:
+    n, each, length = 20000, 8, 16
+    random = np.random.default_rng(0)
+    values, columns = random.normal(size=n * each), random.integers(0, n, n * each)
+    return values, columns, np.minimum(np.arange(n + 1) * each, n * each - length), random.normal(size=n)
+
+
+def _edit_distance(w: World) -> Any:
+    def distance(s: Any, t: Any) -> Any:
+        def row(before: Any, given: Any) -> Any:
+            first, letter = given
+
+            def cell(left: Any, given: Any) -> Any:
+                up, diagonal, other = given
+                here = w.np.minimum(w.np.minimum(left, up) + 1, diagonal + (other != letter))
+                return here, here
+
+            _, rest = w.lax.scan(cell, first, (before[1:], before[:-1], t))
+            return w.np.concatenate([first[None], rest]), None
+
+        start = w.np.arange(t.shape[0] + 1)
+        return w.lax.scan(row, start, (w.np.arange(1, s.shape[0] + 1), s))[0][-1]
+
+    return distance
+
+
+def _letters() -> Any:
+    random = np.random.default_rng(0)
+    return random.integers(0, 4, 300), random.integers(0, 4, 300)
+
+
+def _of_both_sides(w: World) -> Any:
+    return lambda a, x, y: (a @ x, a.T @ y)
+
+
 _NUMPY = ("numpy",)
 ROWS = [
     Row("mandelbrot by mask f8 512", "loops", _plane(512), _mandelbrot_masked, tolerance=1e-1),
@@ -275,6 +358,21 @@ ROWS = [
         lambda: (uniform(10000, 16), uniform(64, 16, seed=1)),
         _kmeans,
         tolerance=1e-3,
+    ),
+    Row(
+        "floyd-warshall f8 400",
+        "loops",
+        lambda: (uniform(400, 400, dtype="f8"),),
+        _floyd_warshall,
+    ),
+    Row("sweeps by columns f8 200x200, 20 steps", "loops", lambda: (uniform(200, 200, dtype="f8"),), _sweeps),
+    Row("sparse rows by windows f8 20000x16", "loops", _sparse_rows, _sparse_windows),
+    Row("edit distance i8 300x300", "loops", _letters, _edit_distance, tolerance=0),
+    Row(
+        "a @ x, a.T @ y f8 4000",
+        "contractions",
+        lambda: (uniform(4000, 4000, dtype="f8"), *(uniform(4000, dtype="f8", seed=s) for s in (1, 2))),
+        _of_both_sides,
     ),
     Row("mlp step f4 128x784x256x10", "programs", _mlp_arguments, _mlp),
     Row("cnn step f4 64x28x28", "programs", _cnn_arguments, _cnn),

@@ -9,6 +9,7 @@ run at once.
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import json
 import sys
@@ -73,6 +74,8 @@ def _mapped(function: Callable[[Any], Any], tree: Any) -> Any:
         return {name: _mapped(function, part) for name, part in tree.items()}
     if isinstance(tree, list | tuple):
         return type(tree)(_mapped(function, part) for part in tree)
+    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
+        return type(tree)(*(_mapped(function, getattr(tree, field.name)) for field in dataclasses.fields(tree)))
     return function(tree)
 
 

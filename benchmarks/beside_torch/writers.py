@@ -1,0 +1,47 @@
+"""Digits by other writers: the step of the convolutional network on images that were moved.
+
+Some gradients of its weights are near 1e-8, where Adam divides rounding by rounding: so the losses part in float32, and
+agree in float64.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from beside_torch import training as digits
+from beside_torch.pair import Pair, loaded
+from tracer import nn, optim, random
+from tracer.examples import training, writers
+
+DECAY = 0.05
+
+
+def pair(dtype: str) -> Pair:
+    torch.manual_seed(0)
+    theirs = digits.Network(dropout=0.0).to(getattr(torch, dtype))
+    ours = loaded(nn.cast(training.Network(dropout=0.0, key=random.key(0)), dtype), theirs)
+    tx, key = optim.adamw(writers.RATE, weight_decay=DECAY, mask="matrices"), random.key(1)
+    state = {"ours": (ours, tx.init(ours))}
+    compiled, torch_tx = writers.stepper(tx), digits.adamw(theirs, writers.RATE, DECAY)
+
+    def our_step(x: Any, y: Any) -> float:
+        model, opt, value = compiled(*state["ours"], x, y, key)
+        state["ours"] = model, opt
+        return float(value)
+
+    def their_step(x: Any, y: Any) -> float:
+        return digits.step(theirs, torch_tx, torch.from_numpy(x), torch.from_numpy(y))
+
+    plain = digits.image_batches(writers.split().train)
+    keys = random.split(key, len(plain))
+    moved = [writers.moved(batch, key) for batch, key in zip(plain, keys, strict=True)]
+    batches = [(np.array(x, dtype), np.array(y)) for x, y in moved]
+    lines = [training.Network, training.loss, writers.stepper], [digits.Network, digits.adamw, digits.step]
+    return Pair(our_step, their_step, batches, lines)
+
+
+PAIRS = {"writers, CNN": partial(pair, "float32"), "writers, CNN, float64": partial(pair, "float64")}
