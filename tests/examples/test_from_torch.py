@@ -41,4 +41,4 @@ def test_packed_maps_are_cut_and_other_names_refused(tmp_path: Path) -> None:
 
 def flat(file: Path) -> dict[str, np.ndarray]:
     contents = safetensors.contents(file)
-    return {name: safetensors.read(file, contents, name) for name in contents.entries}
+    return {name: safetensors.read(file, contents, name, mmap=True) for name in contents.entries}

@@ -175,7 +175,7 @@ def test_what_does_not_fit_is_told_by_name() -> None:
     arrays = drawn(ATTENTION)
     with pytest.raises(errors.CheckpointError, match=r"in_proj_bias has another shape\n  expected 12 rows, got \[13\]"):
         io.load_weights(attention(), arrays | {"in_proj_bias": np.zeros(13)})
-    with pytest.raises(errors.CheckpointError, match=r"missing there: out\.bias"):
+    with pytest.raises(errors.CheckpointError, match=r"missing there: out_proj\.bias"):
         io.load_weights(attention(), {name: x for name, x in arrays.items() if name != "out_proj.bias"})
     with pytest.raises(errors.CheckpointError, match=r"only there: bias_k"):
         io.load_weights(attention(), arrays | {"bias_k": np.zeros(4)})

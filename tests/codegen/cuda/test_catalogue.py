@@ -44,7 +44,6 @@ LEFT = {
     "fft": "the library routine fft",
     **dict.fromkeys(DECOMPOSITIONS, "the library routine"),
     **dict.fromkeys(("cholesky", "lu", "triangular_solve", "solve"), "Alloc within a loop"),  # scratch memory of lanes
-    **dict.fromkeys(("eigh", "svd"), _IN_ORDER),  # sweeps over one matrix
     **dict.fromkeys(("stack_empty", "stack_spread", "stack_push", "stack_pop"), _STACK),
     **dict.fromkeys(("stack_item", "stack_add_at", "stack_put", "stack_sum"), _STACK),
     "cond": "a branch (cond)",
