@@ -25,6 +25,7 @@ from tracer import (
 from tracer.absent import absent as _absent
 from tracer.absent import install as _install_reasons
 from tracer.interop.einops import install as _install_interop
+from tracer.lazy import LazyModule as _LazyModule
 from tracer.numpy.arrays.methods import install as _install
 from tracer.primitives.elementwise.narrow_storage import widened as _widened
 from tracer.runtime.eager.execute import execute as _execute
@@ -44,6 +45,7 @@ from tracer.runtime.system.devices import (
     process_count,
     process_index,
 )
+from tracer.runtime.system.devices import others as _others
 from tracer.runtime.system.shardings import NamedSharding, make_mesh, reshard, set_mesh, shard_map
 from tracer.runtime.system.shardings import PartitionSpec as P
 from tracer.runtime.values.callbacks import io_callback, pure_callback
@@ -96,9 +98,10 @@ make_jaxpr = make_program
 einsum, tensordot = numpy.einsum, numpy.tensordot  # where opt_einsum looks for them: in the root of the type's module
 checkpoint_policies = ad_checkpoint.checkpoint_policies
 
-# Only here do lower layers get functions of higher ones: execution outside traces, copies of arrays, and the methods of
-# Array. Libraries with a registry of array types get ours.
+# Only here do lower layers get functions of higher ones: execution outside traces, copies of arrays, devices, and the
+# methods of Array. Libraries with a registry of array types get ours.
 _eager.execute, _eager.prepare, _eager.widened, _eager.copied = _execute, _prepare, _widened, _copied
+_others.module = _LazyModule("tracer.runtime.cuda.devices")
 _install(Array)
 _install_interop()
 _install_reasons()

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.cudasim.memory import DeviceMemory
+from tracer.runtime.cuda.simulator.memory import DeviceMemory
 
 TEXT = Path(__file__).with_name("families.cu").read_text(encoding="utf-8")
 PRELUDE = Path(__file__).with_name("families_prelude.cu").read_text(encoding="utf-8")

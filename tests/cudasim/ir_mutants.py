@@ -8,10 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tests.cudasim.cupy_like import simulated
-from tests.cudasim.simulator import KernelError, Order
+from tests.cudasim.running import run, simulated
 from tracer.codegen.cuda.emit import emit_cuda
-from tracer.codegen.cuda.launch import run
 from tracer.codegen.cuda.source import CudaSource
 from tracer.ir.dtypes import BOOL, I64
 from tracer.ir.loop import (
@@ -34,6 +32,8 @@ from tracer.ir.loop import (
 )
 from tracer.ir.loop.walk import statements_of, with_statements
 from tracer.ir.scalar import ScalarOp
+from tracer.runtime.cuda.simulator.kernels import Order
+from tracer.runtime.cuda.simulator.memory import KernelError
 
 _OTHER: Final = {
     ScalarOp.ADD: ScalarOp.SUB, ScalarOp.SUB: ScalarOp.ADD, ScalarOp.MUL: ScalarOp.ADD, ScalarOp.LT: ScalarOp.LE,
@@ -138,8 +138,8 @@ def what_shows(
 
 def bits_of(source: CudaSource, inputs: Sequence[Any], order: Order, names: dict[str, str]) -> Any:
     """Return the bits of a program's outputs and its fault, with other kernels in the place of those named."""
-    outcome = run(source, list(inputs), cupy=simulated(order, seed=3, names=names, most=100_000))
-    return [array.get().tobytes() for array in outcome.outputs], outcome.fault
+    outputs, fault = run(source, list(inputs), simulated(order, seed=3, names=names, most=100_000))
+    return [array.tobytes() for array in outputs], fault
 
 
 def telling_inputs(types: Sequence[tuple[str, tuple[int, ...]]], rng: np.random.Generator) -> Iterator[list[Any]]:

@@ -9,7 +9,8 @@ from itertools import product
 from typing import Final
 
 from tests.cudasim.families import Run
-from tests.cudasim.simulator import KernelError, Kernels, Order, built
+from tracer.runtime.cuda.simulator.kernels import Kernels, Order, built
+from tracer.runtime.cuda.simulator.memory import KernelError
 
 _INTEGER: Final = re.compile(r"(?<![\w.])\d+(?![\w.])")
 _CHANGES: Final = (

@@ -11,8 +11,8 @@ import pytest
 
 from tests.codegen.cuda.test_emit import CHECKED, gpu_module
 from tests.cudasim.ir_mutants import bits_of, changes, source_of_all, telling_inputs, what_shows
-from tests.cudasim.simulator import Order
 from tests.schedule.gpu.gpu_programs import PROGRAMS, inputs_of, program_of
+from tracer.runtime.cuda.simulator.kernels import Order
 
 _EVERYWHERE: Final[Mapping[str, str]] = {
     r"shuffle down": "only the first lane's value is read, and it is the same",

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from tests.cudasim.families import KERNELS, PRELUDE, TEXT, runs
-from tests.cudasim.memory import DeviceMemory
 from tests.cudasim.mutants import built_together, mutants, pieces, what_shows
-from tests.cudasim.simulator import KernelError, Order, built, built_from_ptx
+from tests.cudasim.running import built_from_ptx
+from tracer.runtime.cuda.simulator.kernels import Order, built
+from tracer.runtime.cuda.simulator.memory import DeviceMemory, KernelError
 
 _ALIKE = "all lanes hold the warp's sum"
 _LANE_0 = "only the first lane's sum is read, and it is the same"

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tests.codegen.cuda.test_emit import gpu_module
-from tests.cudasim.cupy_like import traffic_of
 from tests.cudasim.families import TEXT, runs
-from tests.cudasim.simulator import built
+from tests.cudasim.running import traffic_of
 from tests.schedule.gpu.gpu_programs import PROGRAMS, inputs_of, program_of
+from tracer.runtime.cuda.simulator.kernels import built
 
 MOST = {
     "fused_f32": (1.00, 1.00), "integers_i64": (1.00, 1.00), "choice_f32": (1.00, 1.00), "softmax": (2.51, 1.07),

@@ -1,6 +1,7 @@
 """`Array`: a handle on an immutable value, concrete or traced.
 
     concrete:  _value is a NumPy array, C-contiguous and aligned; _trace is None
+    on device: _value is a DeviceValue; _trace is the device's, which never closes
     traced:    _trace is the trace it belongs to and _atom its variable there;
                _value is None, or the Array of the enclosing level that holds its value (define-by-run)
 
@@ -32,6 +33,7 @@ from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.ir.types import ArrayType, KeyType, Shape, Type, array_type
 from tracer.trace.branching import branch_at, write_at
+from tracer.trace.device_value import DeviceValue
 from tracer.trace.leaks import kept_as
 from tracer.trace.source import here, user_frame
 from tracer.trace.state import state
@@ -207,7 +209,7 @@ class Array(Surface):
         may be read. Raises ArgumentError for random keys and for arrays of several elements.
         """
         value = concrete_value(self)
-        if value is None or (self._trace is not None and not differentiated):
+        if value is None or (is_recorded(self) and not differentiated):
             _raise_traced(self, error, what)
         if isinstance(self._type, KeyType):
             raise ArgumentError(
@@ -232,7 +234,7 @@ class Array(Surface):
         return value.reshape(())[()]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        if self._trace is not None:
+        if is_recorded(self):
             _raise_traced(self, TracerArrayError, "a NumPy array")
         if isinstance(self._type, KeyType):
             raise ArgumentError(
@@ -269,8 +271,8 @@ class Array(Surface):
         text = np.array2string(value, separator=", ", prefix="Array(")
         name = dtypes.short_name(value.dtype) + ("*" if self._weak else "")
         shape = f", shape={value.shape}" if 0 in value.shape and value.shape != (0,) else ""
-        traced = ", traced" if self._trace is not None else ""
-        return f"Array({text}{shape}, {name}{traced})"
+        place = "" if self._trace is None else ", traced" if is_recorded(self) else f", {self._trace.name}"
+        return f"Array({text}{shape}, {name}{place})"
 
     def __str__(self) -> str:
         value = concrete_value(self)
@@ -357,11 +359,18 @@ def concrete_value(array: Array) -> Any:
     value = array._value
     while isinstance(value, Array):
         array, value = value, value._value
+    if type(value) is DeviceValue:
+        value = value.host()
     if value is None:
         state.asked += 1
     elif state.outside is not None:
         state.outside.look(array)
     return value
+
+
+def is_recorded(array: Array) -> bool:
+    """Whether a trace records the operations on an array. A device runs them at once."""
+    return array._trace is not None and not array._trace.is_device
 
 
 def require_concrete(array: Array) -> np.ndarray[Any, Any]:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tracer.trace.array import Array
+from tracer.trace.array import Array, is_recorded
 from tracer.trace.convert import native
 from tracer.trace.source import user_frame
 from tracer.trace.state import state
@@ -76,7 +76,7 @@ class Outside:
         source = self._source_of.get(id(value))
         if source is not None:
             self._looked.add(source)
-        elif array._trace is None and 0 <= array._owner < self._serial:
+        elif not is_recorded(array) and 0 <= array._owner < self._serial:
             self._seen[id(array)] = Seen(array, value)
 
     def look_at(self, array: Value, native: Value) -> None:

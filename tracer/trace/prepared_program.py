@@ -40,6 +40,10 @@ class Operation:
                 elif x._trace is not trace:
                     return bind_all(self.primitive, operands, self.params)
                 active |= 1 << place
+        if trace is not None and trace.is_device and state.staging is None:
+            for x in operands:
+                if x.__class__ is Array:
+                    trace.device.checked(self.primitive.name, x, follows=False)
         if trace is None or trace.record_prepared is None or state.staging is not None:
             return bind_all(self.primitive, operands, self.params)
         outputs: Sequence[Array] = trace.record_prepared(trace, self, operands, active, user_source())
@@ -76,11 +80,23 @@ class PreparedProgram:
         values = [*inputs, *self._literals]
         for x in inputs:
             if x._trace is not None:
+                if state.staging is None and all(y._trace is None or y._trace.is_device for y in inputs):
+                    return self._on_device(x._trace, inputs)
                 for operation, reads in self.steps:
                     values += operation.on_traced([values[n] for n in reads])
                 return values
         for operation, reads in self.steps:
             values += operation.call(*[values[n] for n in reads])
+        return values
+
+    def _on_device(self, trace: Any, inputs: Sequence[Any]) -> list[Any]:
+        """Return the values with those of the results alone, of the whole program run where the inputs lie."""
+        values: list[Any] = [*inputs, *self._literals]
+        count = len(values)
+        values += [None] * sum(len(equation.outputs) for equation in self.program.equations)
+        for number, output in zip(self.results, trace.device.run(self.program, inputs), strict=True):
+            if number >= count:
+                values[number] = output
         return values
 
 

@@ -78,6 +78,13 @@ class Trace:
         self.is_open = True
         self.thread = state.thread
 
+    is_device = False
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the trace is open, and takes operations on this thread."""
+        return self.is_open and self.thread == state.thread
+
     @property
     def main(self) -> Trace:
         """The trace itself: libraries written for JAX compare this attribute of traces."""
@@ -104,7 +111,7 @@ class Trace:
         The traced function may rebind a handle made since this trace opened, so the constant holds its present value.
         """
         by_value = array._owner >= self.serial or array._owner == PROTECTED
-        key = id(array) if not by_value else id(array._value if array._trace is None else array._atom)
+        key = id(array) if not by_value else id(array._value if array._atom is None else array._atom)
         variable = self.lifted.get(key)
         if variable is None:
             stand_in = state.stand_ins.get(id(array))
@@ -206,7 +213,7 @@ class open_trace:  # noqa: N801  # used like a function; a generator would take 
 def check_alive(array: Array) -> None:
     """Raise if the array's trace is over, or runs on another thread."""
     trace = array._trace
-    if trace is None or (trace.is_open and trace.thread == state.thread):
+    if trace is None or trace.is_here:
         return
     if state.enclosure is not None:
         raise closure_error(state.enclosure.what, described(array))
@@ -243,7 +250,7 @@ eager = EagerSlot()
 def bind_all(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> list[Array]:
     """Return all outputs of an operation, recorded by the trace that it belongs to, or run outside all traces."""
     trace = state.staging
-    level = 0 if trace is None else trace.level
+    level = -1 if trace is None else trace.level  # a device's is 0
     for operand in operands:
         if type(operand) is Array:
             own = operand._trace

@@ -16,6 +16,7 @@ from tracer.ir.types import ArrayType
 from tracer.primitives.base.broadcasting import broadcast_in_dim
 from tracer.trace import trees
 from tracer.trace.array import concrete
+from tracer.trace.device_trace import beside
 from tracer.trace.source import here
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, as_literal
@@ -142,5 +143,5 @@ def _ones(output: Operand) -> Any:
     type = output.type
     assert isinstance(type, ArrayType)
     if state.innermost is None:
-        return concrete(np.asarray(type.dtype.type(1)))
+        return beside(output, concrete(np.asarray(type.dtype.type(1))))
     return broadcast_in_dim(as_literal(type.dtype.type(1), type.dtype), (), ())

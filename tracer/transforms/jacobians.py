@@ -23,6 +23,7 @@ from tracer.primitives.elementwise.comparison import eq
 from tracer.primitives.elementwise.conversion import convert_element_type
 from tracer.trace import trees
 from tracer.trace.array import Array
+from tracer.trace.device_trace import beside
 from tracer.trace.source import here
 from tracer.trace.stage import stage
 from tracer.trace.trace import Operand
@@ -224,7 +225,7 @@ def _basis(values: Sequence[Operand], total: int) -> list[Array]:
         rows = broadcasted_iota(dtypes.I64, (total, count), 0)
         columns = broadcasted_iota(dtypes.I64, (total, count), 1)
         ones = convert_element_type(eq(rows, add(columns, start)), type.dtype)
-        result.append(reshape(ones, (total, *type.shape)))
+        result.append(beside(value, reshape(ones, (total, *type.shape))))
         start += count
     return result
 

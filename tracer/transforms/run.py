@@ -21,7 +21,7 @@ from tracer.trace.array import PROTECTED, Array, fixed, renewed, traced
 from tracer.trace.custom_rule_scope import check_enclosed
 from tracer.trace.prepared_program import Operation
 from tracer.trace.state import state
-from tracer.trace.trace import Operand, Origin, Trace, eager, open_trace, stage_process
+from tracer.trace.trace import Operand, Origin, Trace, bind_all, eager, open_trace, stage_process
 from tracer.transforms.context import Context, Tangent
 from tracer.transforms.linearize import linearize_equation, push_equation
 from tracer.transforms.residuals import is_lifted, operand_key, phantom, what_is_read
@@ -116,6 +116,7 @@ def _record(
     inputs: list[Any] = []
     signature: list[Any] = [primitive]
     is_concrete = state.staging is None and primitive.linearize is None
+    on_device = False
     for operand in operands:
         if isinstance(operand, Literal):
             xs.append(operand)
@@ -130,12 +131,13 @@ def _record(
             signature.append(x.type)
         xs.append(x)
         if x._trace is not None:
-            is_concrete = False
+            on_device = on_device or x._trace.is_device
+            is_concrete = is_concrete and x._trace.is_device
     if params:
         signature += params.items()
     recipe = _recipe(tuple(signature)) if is_concrete else None
     if recipe is not None:
-        ys: Sequence[Any] = recipe.run(*xs)  # type: ignore[misc]  # never None in a cached recipe
+        ys: Sequence[Any] = bind_all(primitive, xs, params) if on_device else recipe.run(*xs)  # type: ignore[misc]  # never None in a cached recipe
         return _outputs(trace, recipe, recipe.residuals(xs, ys), inputs, ys, source)
     if state.staging is None and runs_by_steps(primitive, params):
         return run_by_steps(primitive, operands, params)
@@ -168,18 +170,20 @@ def _record_prepared(
     xs: list[Any] = []
     inputs: list[Any] = []
     is_concrete = state.enclosure is None
+    on_device = False
     for x in operands:
         if x.__class__ is Array:
             if x._trace is trace:
                 inputs.append(x._atom)
                 x = x._value
-                is_concrete = is_concrete and x._trace is None
+                on_device = on_device or (x._trace is not None and x._trace.is_device)
+                is_concrete = is_concrete and (x._trace is None or x._trace.is_device)
             else:
                 x = _lower(trace, x)
         xs.append(x)
     recipe = operation.recipes.get(active) if is_concrete else None
     if recipe is not None:
-        ys = recipe.run(*xs)
+        ys = bind_all(operation.primitive, xs, operation.params) if on_device else recipe.run(*xs)
         return _outputs(trace, recipe, recipe.residuals(xs, ys), inputs, ys, source)
     results = _record(trace, operation.primitive, operands, operation.params, source)
     found = _recipe(_signature(operation.primitive, xs, active, operation.params)) if is_concrete else None

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pytest
 
-from tests.cudasim.cupy_like import outputs_of
-from tests.cudasim.simulator import Order
+from tests.cudasim.running import outputs_of
 from tests.laws.cases import Case, cases_of
 from tests.laws.comparing import check_case
 from tests.laws.machines import together
@@ -27,6 +26,7 @@ from tracer.ir.types import ArrayType, size, storage_type
 from tracer.passes.pipeline import optimize
 from tracer.primitives.base.reference import run_reference
 from tracer.primitives.catalogue import CATALOGUE
+from tracer.runtime.cuda.simulator.kernels import Order
 from tracer.schedule.gpu.mapping import GpuSchedule, map_to_gpu
 from tracer.schedule.math.legalise import expand_math
 from tracer.schedule.pipeline import Scheduled, loops

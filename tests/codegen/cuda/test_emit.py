@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.cudasim.cupy_like import outputs_of
-from tests.cudasim.simulator import Order
+from tests.cudasim.running import outputs_of
 from tests.runtime.programs import count_to, take
 from tests.schedule.gpu.gpu_programs import PROGRAMS, inputs_of, program_of
 from tracer.codegen.cuda import nvrtc
@@ -26,6 +25,7 @@ from tracer.ir.target import CUDA
 from tracer.primitives.arrays.reductions.reductions import reduce_sum
 from tracer.primitives.base.reference import run_reference
 from tracer.primitives.elementwise.arithmetic import mul
+from tracer.runtime.cuda.simulator.kernels import Order
 from tracer.schedule.gpu.mapping import map_to_gpu
 from tracer.schedule.math.legalise import expand_math
 from tracer.schedule.pipeline import loops

@@ -11,7 +11,7 @@ from tests.schedule.gpu.test_mapping import MATRICES, product
 from tracer.errors import CheckError, DeviceError
 from tracer.ir.program import Source
 from tracer.ir.target import cuda
-from tracer.runtime.compile.cuda import cuda_source, cuda_text, fault_error, run_on_cuda
+from tracer.runtime.compile.cuda import cuda_source, cuda_text, fault_error
 from tracer.schedule.elements.gather_bounds import FaultSite
 
 
@@ -37,11 +37,6 @@ def test_an_architecture_goes_by_its_number(arch: str) -> None:
     with pytest.raises(DeviceError) as caught:
         cuda(arch)
     assert str(caught.value) == f'cuda: no architecture {arch!r}\n  help: name one such as "sm_80" or "sm_90"'
-
-
-def test_a_program_that_needs_the_host_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(DeviceError, match=r"cuda of f: this program does not run on a GPU yet\n"):
-        run_on_cuda(program_of(product, MATRICES), [])
 
 
 def test_faults_become_the_users_errors() -> None:

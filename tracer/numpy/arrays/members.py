@@ -16,7 +16,7 @@ from tracer.numpy.elementwise import arithmetic, logic, rounding
 from tracer.numpy.shapes import joining, manipulation, take
 from tracer.primitives.elementwise.complex import complex as join
 from tracer.primitives.elementwise.conversion import bitcast_convert_type
-from tracer.runtime.system.devices import check_device, device_of
+from tracer.runtime.system.devices import check_device, device_of, put_on
 from tracer.runtime.values.fresh_handles import another, makes_new
 from tracer.trace.array import Array
 from tracer.trace.source import here
@@ -212,8 +212,7 @@ def to_device(self: Array, device: Any, /, *, stream: Any = None) -> Array:
     Array([0, 1, 2], i64)
     """
     del stream
-    check_device(device, "to_device")
-    return self
+    return put_on(self, device, "to_device")
 
 
 def nbytes(self: Array) -> int:

@@ -28,7 +28,7 @@ from tracer.numpy.shapes.where import nonzero
 from tracer.runtime.eager.call_cache import cached
 from tracer.runtime.system.devices import device_of, sharding_of
 from tracer.torch_names import MEMBERS as TORCH_MEMBERS
-from tracer.trace.array import KEY_DTYPE, Array, concrete, concrete_value, require_concrete
+from tracer.trace.array import KEY_DTYPE, Array, concrete, concrete_value, is_recorded, require_concrete
 from tracer.trace.convert import as_array
 from tracer.trace.source import here
 from tracer.trace.state import state
@@ -199,7 +199,7 @@ def _restored(value: np.ndarray[Any, Any], weak: bool, is_key: bool) -> Array:
 
 
 def _reduce(self: Array) -> Any:
-    if self._trace is not None:
+    if is_recorded(self):
         raise ArgumentError(
             message(
                 f"pickle{here()}: a traced array cannot leave its function",

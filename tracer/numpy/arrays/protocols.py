@@ -16,7 +16,7 @@ import numpy as np
 from tracer.errors import ArgumentError, ShapeError, TracerArrayError, message
 from tracer.numpy.chapters.ufunc_options import cast_operands, masked, put
 from tracer.trace import trees
-from tracer.trace.array import Array
+from tracer.trace.array import Array, is_recorded
 from tracer.trace.source import here
 from tracer.trace.state import state
 from tracer.trace.tracebacks import tidy
@@ -135,7 +135,7 @@ _TAKES_IN = frozenset((np.atleast_1d, np.atleast_2d, np.atleast_3d))
 
 
 def _is_traced(x: Any) -> bool:
-    return isinstance(x, Array) and x._trace is not None
+    return isinstance(x, Array) and is_recorded(x)
 
 
 def _our_function(func: Callable[..., Any]) -> Any:
@@ -154,7 +154,7 @@ def _numpys(name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> 
     def value(x: Any) -> Any:
         if not isinstance(x, Array):
             return x
-        if x._trace is not None:
+        if is_recorded(x):
             raise TracerArrayError(
                 message(
                     f"{name}{here()} is not implemented in tracer",

@@ -18,6 +18,7 @@ from tracer.runtime.system.devices import check_device
 from tracer.runtime.values.fresh_handles import another
 from tracer.trace.array import KEY_DTYPE, Array
 from tracer.trace.convert import as_array
+from tracer.trace.device_trace import device_of
 from tracer.trace.source import here
 
 if TYPE_CHECKING:
@@ -40,6 +41,13 @@ def dlpack(
     ExportError for another device, a stream, a dtype without a DLPack code, and a constant that may neither be copied
     nor marked read-only; TracerArrayError for traced arrays, which have no memory.
     """
+    if device_of(self) is not None:
+        raise ExportError(
+            message(
+                f"DLPack{here()}: the array lies on {device_of(self)}, whose memory is not exported yet",
+                help='copy it to the host: tracer.device_put(x, "cpu")',
+            )
+        )
     if self._trace is not None:
         raise TracerArrayError(
             message(f"DLPack{here()}: a traced array has no memory", f"got {self.type}", help="return it first")

@@ -1,12 +1,10 @@
-"""From programs to CUDA: schedule, mapping to a GPU, source text; and running it where there is a device."""
+"""From programs to CUDA: schedule, mapping to a GPU, source text, and the errors of faults."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 from tracer.codegen.cuda.emit import emit_cuda
-from tracer.codegen.cuda.launch import run
 from tracer.codegen.cuda.source import CudaSource
 from tracer.errors import OutOfBoundsError, message
 from tracer.ir.primitive import Composite, Library, Structured
@@ -31,19 +29,6 @@ def cuda_text(program: Program, target: Target = CUDA) -> str:
     if left:
         head += ["not on the GPU yet:", *(f"  {what}" for what in (*left, *_outside(program)))]
     return "".join(f"// {line}\n" for line in head) + source.text
-
-
-def run_on_cuda(program: Program, inputs: Sequence[Any], target: Target = CUDA) -> tuple[Any, ...]:
-    """Return the outputs of a program optimised for a GPU, as flat device arrays. See `codegen.cuda.launch`.
-
-    Raises DeviceError for programs that need the host, and the program's own faults.
-    """
-    plain, mapped = gpu_schedule(program, target)
-    outcome = run(emit_cuda(mapped.require(f"cuda of {program.name}")), inputs)
-    if outcome.fault is not None:
-        site, position = outcome.fault
-        raise fault_error(plain.sites[site], position)
-    return outcome.outputs
 
 
 def fault_error(site: FaultSite, position: int) -> Exception:

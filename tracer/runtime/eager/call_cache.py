@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
-from tracer.errors import InternalError, TracerError
+from tracer.errors import DeviceError, InternalError, TracerError
 from tracer.ir.primitive import Eager, Effect
 from tracer.ir.program import Literal, Program, Var
 from tracer.ir.types import ArrayType, KeyType
@@ -79,6 +79,9 @@ class Plan:
             if x._trace is not None:
                 if self.recorded is not None:
                     return self.recorded.on_traced(arrays)[0]
+                if x._trace.is_device and state.staging is None:
+                    for y in arrays:
+                        x._trace.device.checked(self._program.program.name, y, follows=False)
                 program = self._differentiated or PreparedProgram(self._staged)
                 self._differentiated = program
                 break
@@ -123,7 +126,7 @@ class Calls:
                     if x._trace is not None:
                         return plan.run(arrays)
                 return single(*arrays)[0]
-            except InternalError:
+            except (DeviceError, InternalError):
                 raise
             except TracerError:  # the function names the operation that the user called
                 pass

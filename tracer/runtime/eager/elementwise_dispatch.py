@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tracer.errors import InternalError, TracerError
+from tracer.errors import DeviceError, InternalError, TracerError
 from tracer.ir import dtypes
 from tracer.ir.program import Literal
 from tracer.ir.types import ArrayType
@@ -88,7 +88,7 @@ class Elementwise(Calls):
                 return plan.run(operands) if single is None else single(*operands)[0]
             if plan is not None:
                 return plan.call(operands, traced)
-        except InternalError:
+        except (DeviceError, InternalError):
             raise
         except (TracerError, OverflowError):  # the function names the operation that the user called
             numbers = False

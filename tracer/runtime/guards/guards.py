@@ -148,5 +148,5 @@ class ValueGuard:
     def change(self) -> str:
         """Return a text that shows the value before and now."""
         kind = "NumPy array" if isinstance(self.holder, np.ndarray) else "array"
-        before, now = (np.array2string(v, threshold=4) for v in (self.value, np.asarray(self.holder)))
+        before, now = (np.array2string(np.asarray(v), threshold=4) for v in (self.value, self.holder))
         return f"the values of a captured {kind} that tracing looked at: {before:.40} -> {now:.40}"

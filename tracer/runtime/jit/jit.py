@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from types import MethodType
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 from weakref import ref
@@ -17,6 +17,7 @@ from tracer.lazy import LazyModule
 from tracer.runtime.jit.argument_plan import Plan, make_plan
 from tracer.runtime.jit.donation import Donated, consume
 from tracer.runtime.jit.explain import History, Text, closest
+from tracer.runtime.jit.placement import together
 from tracer.runtime.jit.signature import Call, Key, Names, Positions, Signature, signature
 from tracer.runtime.jit.specialization import Specialization, is_traced
 from tracer.runtime.jit.trace_call import Traced, shapes, trace_call
@@ -25,7 +26,9 @@ from tracer.runtime.system.locks import ForkSafeLock
 from tracer.runtime.system.shardings import PartitionSpec
 from tracer.settings import gate
 from tracer.trace import trees
+from tracer.trace.array import Array
 from tracer.trace.convert import as_array
+from tracer.trace.device_value import DeviceValue
 from tracer.trace.source import here, user_source
 from tracer.trace.tracebacks import Raised, tidy
 from tracer.transforms.functions import check_callable, name_of
@@ -101,7 +104,8 @@ class Calls:
         compiled = self._specialization(call)
         traced = compiled.traced
         if is_traced(call.leaves, traced):
-            operands = [as_array(leaf) for leaf in call.leaves]
+            names = partial(self.signature.leaf_names, call.args, call.kwargs, call.key.statics)
+            operands = together(call.leaves, self.signature.name, names)
             return trees.unflatten(traced.structure, compiled.bind(operands, inline=self.inline))
         donated = self.signature.donated(call)
         if donated:
@@ -348,11 +352,14 @@ def disable_jit(disable: bool = True) -> Iterator[None]:
 def block_until_ready(x: Any) -> Any:
     """Return the argument once it is computed, which it always is on a CPU.
 
-    x: a tree of arrays of any shapes.
+    x: a tree of arrays of any shapes. Raises the faults of programs on a device that computed them.
 
     >>> tracer.block_until_ready(tnp.asarray([1.0]))
     Array([1.], f64)
     """
+    for leaf in trees.flatten(x)[0]:
+        if isinstance(leaf, Array) and isinstance(leaf._value, DeviceValue):
+            leaf._value.wait()
     return x
 
 

@@ -26,8 +26,8 @@ else:
 
 
 def is_traced(leaves: Sequence[Any], traced: Traced) -> bool:
-    """Whether a call must be recorded in a program being traced, rather than run."""
-    if state.staging is not None:
+    """Whether a call goes to a trace, which records it, or to a device, which runs it."""
+    if state.staging is not None or traced.is_on_device:
         return True
     return not traced.is_closed or any(type(leaf) is Array and leaf._trace is not None for leaf in leaves)
 

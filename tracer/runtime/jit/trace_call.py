@@ -16,7 +16,7 @@ from tracer.runtime.jit.signature import Call, Static, signature
 from tracer.runtime.system.gc_pause import collector_paused
 from tracer.runtime.values.shape_dtype_struct import abstract
 from tracer.trace import trees
-from tracer.trace.array import Array
+from tracer.trace.array import Array, is_recorded
 from tracer.trace.captured_values import Operand, recording
 from tracer.trace.stage import stage
 from tracer.trace.state import named_axis
@@ -52,6 +52,11 @@ class Traced:
         return not any(map(_is_open, self.captured))
 
     @property
+    def is_on_device(self) -> bool:
+        """Whether it reads an array that lies on a device."""
+        return any(isinstance(array, Array) and array._trace is not None for array in self.captured)
+
+    @property
     def is_valid(self) -> bool:
         """Whether captured arrays have the types that they were traced with, and all guards hold."""
         types = zip(self.captured, self.captured_types, strict=True)
@@ -72,7 +77,7 @@ class Traced:
 
 def _is_open(array: Captured) -> bool:
     """Whether an array belongs to a trace."""
-    return isinstance(array, Array) and array._trace is not None
+    return isinstance(array, Array) and is_recorded(array)
 
 
 def trace_call(function: Callable[..., Any], call: Call, name: str, what: str = "jit") -> Traced:

@@ -1,17 +1,18 @@
-"""Devices that hold arrays: this version computes on the CPU."""
+"""Devices that hold arrays: the CPU, NVIDIA's GPUs, and a simulated one."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import optree
 
 from tracer.errors import ArgumentError, DeviceError, message
-from tracer.settings import config, missing_cuda
-from tracer.trace import trees
+from tracer.settings import config
+from tracer.trace import device_trace, trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.source import here
@@ -39,10 +40,22 @@ class CpuDevice:
 CPU = CpuDevice()
 
 
-def devices(backend: str | None = None) -> list[CpuDevice]:
+class Others:
+    """Slot for the module of devices besides the CPU, which `tracer/__init__` fills: `tracer.runtime.cuda.devices`."""
+
+    __slots__ = ("module",)
+    module: Any
+
+
+others = Others()
+_NAME: Final = re.compile(r"(cuda|gpu|cuda-sim)(?::(\d+))?")
+
+
+def devices(backend: str | None = None) -> list[Any]:
     """Return the devices of one platform, or of all.
 
-    backend: the platform, "cpu", or None for all. Raises DeviceError for a missing platform.
+    backend: the platform, "cpu", "cuda", or "cuda-sim" for the simulated GPU, which only its name finds; None for
+    all others. Raises DeviceError for a missing platform.
 
     >>> tracer.devices()
     [CpuDevice(0)]
@@ -52,7 +65,7 @@ def devices(backend: str | None = None) -> list[CpuDevice]:
 
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None
-) -> list[CpuDevice]:
+) -> list[Any]:
     """Return the devices of this process, which are all.
 
     process_index: 0 or None. backend: see `devices`. host_id: older name of process_index. Raises DeviceError for
@@ -109,13 +122,11 @@ def process_index(backend: str | None = None) -> int:
     >>> tracer.process_index()
     0
     """
-    return _devices("process_index", backend)[0].process_index
+    return int(_devices("process_index", backend)[0].process_index)
 
 
-def _devices(name: str, backend: str | None) -> list[CpuDevice]:
-    if backend is not None:
-        check_device(backend, name)
-    return [CPU]
+def _devices(name: str, backend: str | None) -> list[Any]:
+    return [CPU if backend is None else found_device(backend, name)]
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
@@ -141,13 +152,13 @@ def placed(xs: Any, places: Any, what: str) -> Any:
         text = f"{what}{here()}: devices and shardings are a prefix of the tree that they place"
         raise ArgumentError(message(text, help="give one for all, or a tree of them")) from None
     for place in given:
-        check_device(place, what)
+        found_device(place, what)
 
     def put(leaf: Any, place: Any) -> Array:
         array = as_array(leaf, what)
         if isinstance(place, Sharding):
             place.shard_shape(array.shape)  # raises if it does not fit
-        return array
+        return put_on(array, place, what)
 
     rows = zip(given, parts, strict=True)
     return structure.unflatten([trees.tree_map(lambda x, place=place: put(x, place), part) for place, part in rows])
@@ -169,7 +180,7 @@ def default_device(device: Any) -> Iterator[None]:
 
 
 class Sharding:
-    """Placement of arrays on devices. There is one device, so every placement puts whole arrays there.
+    """Placement of arrays on the CPU, the one device of shardings, so every placement puts whole arrays there.
 
     >>> isinstance(tnp.zeros(3).sharding, tracer.sharding.Sharding)
     True
@@ -244,20 +255,45 @@ def sharding_of(x: Array) -> SingleDeviceSharding:
     return SingleDeviceSharding(CPU)
 
 
-def device_of(x: Array) -> CpuDevice:
+def device_of(x: Array) -> Any:
     """Return the device of an array.
 
     >>> tnp.zeros(3).device
     CpuDevice(0)
     """
-    del x
-    return CPU
+    return device_trace.device_of(x) or CPU
+
+
+def put_on(x: Array, device: Any, what: str) -> Array:
+    """Return an array on a device, copied unless it is there. device: None leaves it. what: names the caller."""
+    if device is None:
+        return x
+    found = found_device(device, what)
+    if found is not CPU:
+        array: Array = found.put(x)
+        return array
+    there: Array = x if device_trace.device_of(x) is None else others.module.to_host(x)
+    return there
+
+
+def found_device(device: Any, what: str) -> Any:
+    """Return a device by itself, its name or a sharding, the CPU for None. Raises DeviceError for a missing one."""
+    if device is None or isinstance(device, CpuDevice | Sharding) or device in ("cpu", "cpu:0"):
+        return CPU
+    if hasattr(device, "put"):
+        return device
+    named = _NAME.fullmatch(device) if isinstance(device, str) else None
+    if named is None:
+        raise DeviceError(message(f"{what}{here()}: no device {device!r}", help='there are "cpu" and "cuda-sim"'))
+    platform = "cuda-sim" if named[1] == "cuda-sim" else "cuda"
+    try:
+        return others.module.device_named(platform, int(named[2] or 0))
+    except DeviceError as error:
+        raise DeviceError(message(f"{what}{here()}: no device {device!r}", *str(error).splitlines())) from None
 
 
 def check_device(device: Any, what: str) -> None:
-    """Raise DeviceError for an object that is no device, and for a missing device. what: names the caller."""
-    if device is None or isinstance(device, CpuDevice | Sharding) or device in ("cpu", "cpu:0"):
-        return
-    if str(device).startswith(("cuda", "gpu")):
-        raise DeviceError(message(f"{what}{here()}: no device {str(device)!r}", *missing_cuda()))
-    raise DeviceError(message(f"{what}{here()}: no device {device!r}", help='there is "cpu"'))
+    """Raise DeviceError for an object that is no device, and for devices other than the CPU. what: names the caller."""
+    if found_device(device, what) is not CPU:
+        text = f"{what}{here()}: {device} is not taken here"
+        raise DeviceError(message(text, help="programs run where their arrays lie: tracer.device_put(x, device)"))

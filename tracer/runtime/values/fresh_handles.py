@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from tracer.primitives.base.shapes import copy
-from tracer.trace.array import Array, concrete, traced
+from tracer.trace.array import Array, concrete, renewed, traced
 from tracer.trace.state import state
 from tracer.trace.trace import check_alive
 
@@ -22,6 +22,8 @@ def another(x: Array) -> Array:
     check_alive(x)
     if x._trace is not None and x._atom is not None:
         return traced(x._trace, x._atom, x._value)
+    if x._trace is not None:
+        return renewed(x)  # on a device
     if state.innermost is None:
         return concrete(x._value, x._weak, x._type)
     return copy(x)  # type: ignore[no-any-return]  # a new handle would be captured, but its updates not read

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.codegen.llvm.llvm_programs import at, loop, module_of, run, same
-from tests.cudasim.cupy_like import outputs_of
+from tests.cudasim.running import outputs_of
 from tests.grids import covering
 from tracer.codegen.llvm.emit.module import emit_module
 from tracer.codegen.llvm.toolchain.target import splits_floats

@@ -1,10 +1,15 @@
-"""Memory of the simulated device, which knows of every byte whether something wrote it, and what CuPy makes of it."""
+"""Memory of the simulated device, which knows of every byte whether something wrote it."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 import numpy as np
+
+
+class KernelError(Exception):
+    """Error for an access or a wait of a kernel that is wrong, with its thread and line."""
+
 
 _ALIGNMENT: Final = 256  # as CUDA's allocators give
 _POISON: Final = 0xFB
@@ -37,7 +42,8 @@ class DeviceMemory:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The elements' dtype."""
-        return self.values.dtype
+        dtype: np.dtype[Any] = self.values.dtype
+        return dtype
 
     @property
     def size(self) -> int:
@@ -59,10 +65,6 @@ class DeviceMemory:
         """The address of the first mark."""
         return self.known.ctypes.data
 
-    def reshape(self, *_: Any) -> DeviceMemory:
-        """Return itself: device memory has no shape."""
-        return self
-
     def view(self, dtype: Any) -> DeviceMemory:
         """Return the same bytes as elements of another dtype."""
         return DeviceMemory(self.values.view(dtype), self.known)
@@ -79,7 +81,8 @@ class DeviceMemory:
     def get(self) -> np.ndarray[Any, Any]:
         """Return a copy on the host. Every byte must hold something."""
         missing = np.flatnonzero(self.known == 0)
-        assert not missing.size, f"element {missing[0] // self.dtype.itemsize} of {self.size} was never written"
+        if missing.size:
+            raise KernelError(f"element {missing[0] // self.dtype.itemsize} of {self.size} was never written")
         return self.values.copy()
 
 

@@ -20,10 +20,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from tests.cudasim.memory import DeviceMemory
-from tests.cudasim.ptx import translate
 from tracer.codegen.cuda.helpers import HELPERS
-from tracer.codegen.cuda.nvrtc import compile_cuda
+from tracer.errors import DeviceError, InternalError, message
+from tracer.runtime.cuda.simulator.memory import DeviceMemory, KernelError
 
 _HERE: Final = Path(__file__).parent
 _OPTIONS: Final = (
@@ -41,10 +40,6 @@ _HALF: Final = {
 }  # in place of the machine's own instructions
 
 
-class KernelError(Exception):
-    """What the simulator found wrong with a kernel: the access or the wait, its thread, its line."""
-
-
 class Order(IntEnum):
     """The order in which blocks and threads take their turns."""
 
@@ -55,7 +50,7 @@ class Order(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What a launch did: checked accesses, and switches from one thread to another; and its traffic, where metered.
+    """Counts of a launch: checked accesses, switches from one thread to another, and its traffic where metered.
 
     requested: bytes that threads ask for. distinct: bytes that they touch, each once. sectors: of 32 bytes that warps
     ask for at once. least: sectors that as many bytes side by side would be.
@@ -104,7 +99,8 @@ class Kernels:
         parameters = self._parameters[name]
         assert len(parameters) == len(arguments), f"{name} takes {len(parameters)} arguments"
         _check_overlap(name, parameters, arguments)
-        runtime, kept, memories = _runtime(), [], []
+        runtime, memories = _runtime(), []
+        kept: list[Any] = []
         pointers = (ctypes.c_void_p * max(len(arguments), 1))()
         for i, (parameter, given) in enumerate(zip(parameters, arguments, strict=True)):
             if isinstance(given, DeviceMemory):
@@ -166,6 +162,11 @@ def _parameters(text: str) -> list[_Parameter]:
     return found
 
 
+def pointers_of(text: str) -> dict[str, list[int]]:
+    """Return the positions of each kernel's parameters that are pointers."""
+    return {name: [i for i, p in enumerate(_parameters(given)) if p.pointer] for name, given in _KERNEL.findall(text)}
+
+
 def _check_overlap(name: str, parameters: Sequence[_Parameter], arguments: Sequence[Any]) -> None:
     """Raise KernelError where a written argument shares bytes with another: pointers are declared `__restrict__`."""
     spans = [(p, a.address, a.address + a.nbytes) for p, a in zip(parameters, arguments, strict=True) if p.pointer]
@@ -205,32 +206,26 @@ def _entry(name: str, parameters: Sequence[_Parameter]) -> str:
 
 @cache
 def built(text: str) -> Kernels:
-    """Return the kernels of a translation unit."""
-    return _built(text, checked_text(text), "kernel.h")
+    """Return the kernels of a translation unit. Raises DeviceError where there is no C++ compiler."""
+    return built_as(text, checked_text(text), _HERE / "kernel.h")
 
 
-@cache
-def built_from_ptx(text: str, arch: str, prelude: str = "") -> Kernels:
-    """Return the kernels of a translation unit by way of the PTX that NVRTC makes of it, behind a prelude."""
-    pointers = {
-        name: [i for i, p in enumerate(_parameters(given)) if p.pointer] for name, given in _KERNEL.findall(text)
-    }
-    return _built(text, translate(compile_cuda(prelude + text, arch).ptx, pointers), "ptx.h")
-
-
-def _built(text: str, code: str, header: str) -> Kernels:
+def built_as(text: str, code: str, header: Path) -> Kernels:
+    """Return the kernels of a translation unit, built of C++ code behind a header."""
     _runtime()
     folder = Path(tempfile.mkdtemp(dir=_folder()))
     source, library = folder / "kernel.cu", folder / "kernel.so"
     source.write_text(code, encoding="utf-8")
-    _compile("-O0", "-include", str(_folder() / header), "-x", "c++", str(source), "-shared", "-o", str(library))
+    _compile("-O0", "-include", str(_kept_header(header)), "-x", "c++", str(source), "-shared", "-o", str(library))
     return Kernels(text, library)
 
 
 def _compile(*arguments: str) -> None:
-    assert shutil.which("g++"), "the simulator needs g++: apt install g++"
+    if shutil.which("g++") is None:
+        raise DeviceError(message("the simulated device builds kernels by g++, which is not here", help="install g++"))
     done = subprocess.run(["g++", *_OPTIONS, *arguments], check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[:4000]
+    if done.returncode:
+        raise InternalError(f"g++ refuses a kernel:\n{done.stderr[:4000]}")
 
 
 @cache
@@ -244,14 +239,19 @@ _KEPT: list[tempfile.TemporaryDirectory[str]] = []
 
 
 @cache
+def _kept_header(header: Path) -> Path:
+    """Return a copy of a header beside the form that the compiler reads faster."""
+    copy = _folder() / header.name
+    shutil.copy(header, copy)
+    _compile("-O0", "-I", str(_HERE), "-x", "c++-header", str(copy), "-o", f"{copy}.gch")
+    return copy
+
+
+@cache
 def _runtime() -> ctypes.CDLL:
-    """Build the runtime, and the header as the compiler keeps it, once a process."""
-    folder = _folder()
-    library = folder / "runtime.so"
+    """Build the checks, once a process."""
+    library = _folder() / "runtime.so"
     _compile("-O2", str(_HERE / "runtime.cpp"), "-shared", "-o", str(library))
-    for name in ("kernel.h", "ptx.h"):
-        shutil.copy(_HERE / name, folder / name)
-        _compile("-O0", "-x", "c++-header", str(folder / name), "-o", str(folder / f"{name}.gch"))
     runtime = ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
     runtime.sim_memory.restype = ctypes.c_void_p
     runtime.sim_memory.argtypes = (

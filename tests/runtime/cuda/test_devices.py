@@ -1,0 +1,231 @@
+"""Arrays on the simulated device: programs run where their arrays lie, and nothing moves unasked."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracer
+import tracer.numpy as tnp
+from tracer import grad, hessian, jacfwd, jacrev, jit, jvp, random, value_and_grad, vjp, vmap
+from tracer.errors import DeviceError, ExportError, OutOfBoundsError
+from tracer.runtime.compile import compile as compiling
+from tracer.trace.device_value import DeviceValue
+
+SIM = "cuda-sim:0"
+X = np.linspace(0.1, 2.0, 12).reshape(3, 4)
+
+
+@pytest.fixture
+def x() -> tnp.ndarray:
+    return tracer.device_put(X, SIM)
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiling for the CPU, and copies to the host, raise until the test allows them again."""
+
+    def refuse(*_: object, **__: object) -> Any:
+        raise AssertionError("a program of the device was compiled for the CPU, or copied to the host")
+
+    monkeypatch.setattr(compiling, "compile_program", refuse)
+    monkeypatch.setattr(DeviceValue, "host", refuse)
+
+
+def softmax(x: Any) -> Any:
+    e = tnp.exp(x - x.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)
+
+
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "arithmetic": lambda x: 2.0 * x**2 - x / 3.0,
+    "math": lambda x: tnp.tanh(tnp.exp(-x) + tnp.log1p(x)),
+    "softmax": softmax,
+    "sum": lambda x: x.sum(),
+    "mean of columns": lambda x: tnp.mean(x, axis=0),
+    "std": lambda x: tnp.std(x, axis=1),
+    "argmax": lambda x: tnp.argmax(x, axis=1),
+    "transpose": lambda x: x.T + 1.0,
+    "masked": lambda x: tnp.where(x > 1.0, x, -x),
+    "triangle": tnp.tril,
+    "joined": lambda x: tnp.concatenate([x, x + 1.0], axis=1),
+    "padded": lambda x: tnp.pad(x, 1),
+    "taken": lambda x: x[1:, ::2],
+    "cast": lambda x: x.astype("float32").astype(int),
+    "cumulative": lambda x: tnp.cumsum(x, axis=1),
+    "product": lambda x: tnp.sum(x[:, None, :] * x[None, :, :], axis=-1),
+}
+
+
+@pytest.mark.parametrize("way", ["eager", "jit"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_run_on_the_device(name: str, way: str, x: tnp.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    function = FUNCTIONS[name]
+    wanted = np.asarray(function(tnp.asarray(X)))
+    with monkeypatch.context() as patch:
+        for owner, attribute in ((compiling, "compile_program"), (DeviceValue, "host")):
+            patch.setattr(owner, attribute, _refuse)
+        got = (jit(function) if way == "jit" else function)(x)
+        assert str(got.device) == SIM
+    np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-12)
+    assert got.dtype == wanted.dtype
+
+
+def _refuse(*_: object, **__: object) -> Any:
+    raise AssertionError("a program of the device was compiled for the CPU, or copied to the host")
+
+
+def loss(x: Any) -> Any:
+    return tnp.sum(tnp.sin(x) ** 2 * softmax(x))
+
+
+DERIVATIVES: dict[str, Callable[[Any], Any]] = {
+    "grad": grad(loss),
+    "value_and_grad": lambda x: value_and_grad(loss)(x)[1],
+    "jvp": lambda x: jvp(loss, (x,), (x,))[1],
+    "vjp": lambda x: vjp(softmax, x)[1](x)[0],
+    "jacfwd": jacfwd(lambda x: x.sum(0) ** 2),
+    "jacrev": jacrev(lambda x: x.sum(0) ** 2),
+    "hessian": hessian(lambda x: (x**3).sum()),
+    "vmap": vmap(lambda row: row * row.sum()),
+    "grad of vmap": grad(lambda x: vmap(lambda row: (row * row.sum()).sum())(x).sum()),
+}
+
+
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_transforms_run_on_the_device(name: str, x: tnp.ndarray) -> None:
+    function = DERIVATIVES[name]
+    wanted = np.asarray(function(tnp.asarray(X)))
+    for got in (function(x), jit(function)(x)):
+        assert str(got.device) == SIM
+        np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-12, atol=1e-14)
+
+
+def test_elementwise_results_and_random_numbers_have_the_bits_of_the_cpu(x: tnp.ndarray) -> None:
+    function = jit(lambda x: tnp.sin(x) * tnp.exp(x) + tnp.sqrt(x))
+    np.testing.assert_array_equal(np.asarray(function(x)), np.asarray(function(tnp.asarray(X))))
+    key = random.key(3)
+    there = random.normal(tracer.device_put(key, SIM), (7,))
+    np.testing.assert_array_equal(np.asarray(there), np.asarray(random.normal(key, (7,))))
+
+
+def test_numpys_arrays_scalars_and_keys_follow(x: tnp.ndarray) -> None:
+    function = jit(lambda x, y, s: x * y + s)
+    got = function(x, X, 2)
+    assert str(got.device) == SIM
+    np.testing.assert_allclose(np.asarray(got), X * X + 2)
+    assert str((x + tnp.asarray(1.0)).device) == SIM
+
+
+def test_arrays_on_two_devices_are_refused_with_both_names(x: tnp.ndarray) -> None:
+    with pytest.raises(DeviceError, match=r"add at test_devices\.py:\d+: operands lie on two devices\n") as caught:
+        x + tnp.ones((3, 4))
+    assert "got an array on cuda-sim:0, and f64[3,4] on cpu\n  help: move one of them" in str(caught.value)
+
+    @jit
+    def f(given: Any, table: dict[str, Any]) -> Any:
+        return given + table["w"]
+
+    with pytest.raises(DeviceError) as caught:
+        f(x, {"w": tnp.ones((3, 4))})
+    first, *rest = str(caught.value).splitlines()
+    assert first.startswith("f at test_devices.py:")
+    assert rest == [
+        "  argument 0 'given' is on cuda-sim:0, argument 1, table['w'] on cpu",
+        "  help: move one of them: tracer.device_put(x, 'cuda-sim:0')",
+    ]
+
+
+def test_arrays_move_only_when_asked(x: tnp.ndarray) -> None:
+    assert tracer.device_put(x, SIM) is x
+    back = tracer.device_put(x, "cpu")
+    assert str(back.device) == "cpu"
+    np.testing.assert_array_equal(np.asarray(back), X)
+    assert str(back.to_device(SIM).device) == SIM
+    tree = tracer.device_put({"a": X, "b": [1.0]}, tracer.devices("cuda-sim")[0])
+    assert {str(leaf.device) for leaf in (tree["a"], tree["b"][0])} == {SIM}
+    assert tracer.devices() == [tracer.device_put(X).device]
+
+
+def test_values_are_read_by_waiting(x: tnp.ndarray) -> None:
+    assert float(x[0, 0]) == X[0, 0]
+    assert bool((x > 0).all())
+    assert x.tolist() == X.tolist()
+    assert repr(x[0]) == "Array([0.1       , 0.27272727, 0.44545455, 0.61818182], f64, cuda-sim:0)"
+    np.testing.assert_array_equal(tracer.device_get(x), X)
+    assert tracer.block_until_ready({"x": x})["x"] is x
+    total = 0.0
+    for row in x:
+        total += float(row.sum())
+    assert total == pytest.approx(X.sum())
+
+
+def test_an_array_on_a_device_is_updated_there(x: tnp.ndarray) -> None:
+    y = x + 0.0
+    y[0, 1] = 5.0
+    wanted = X.copy()
+    wanted[0, 1] = 5.0
+    assert str(y.device) == SIM
+    np.testing.assert_array_equal(np.asarray(y), wanted)
+    np.testing.assert_array_equal(np.asarray(x), X)
+
+
+def test_a_captured_array_is_read_at_every_call(x: tnp.ndarray) -> None:
+    calls = []
+
+    @jit
+    def f(s: Any) -> Any:
+        calls.append(1)
+        return s * x
+
+    for s in (1.0, 2.0, 3.0):
+        got = f(s)
+        assert str(got.device) == SIM
+        np.testing.assert_allclose(np.asarray(got), s * X)
+    assert len(calls) == 1
+
+
+def test_faults_are_raised_where_a_value_is_waited_for() -> None:
+    x, places = tracer.device_put(np.arange(3.0), SIM), tracer.device_put(np.array([0, 7]), SIM)
+    taken = jit(lambda x, i: x[i])(x, places)
+    after = taken * 2.0
+    for value in (taken, after):
+        with pytest.raises(OutOfBoundsError, match=r"index out of bounds at test_devices\.py:\d+\n"):
+            tracer.block_until_ready(value)
+        with pytest.raises(OutOfBoundsError):
+            np.asarray(value)
+
+
+def test_other_threads_use_the_device(x: tnp.ndarray) -> None:
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(np.asarray(jit(softmax)(x))))
+    thread.start()
+    thread.join()
+    np.testing.assert_allclose(found[0], np.asarray(softmax(tnp.asarray(X))))
+
+
+def test_copies_and_pickles(x: tnp.ndarray) -> None:
+    np.testing.assert_array_equal(np.asarray(copy.deepcopy(x)), X)
+    loaded = pickle.loads(pickle.dumps(x))
+    assert str(loaded.device) == "cpu"
+    np.testing.assert_array_equal(np.asarray(loaded), X)
+    with pytest.raises(ExportError, match="the array lies on cuda-sim:0"):
+        np.from_dlpack(x)
+
+
+def test_programs_that_need_the_host_are_refused(x: tnp.ndarray) -> None:
+    with pytest.raises(DeviceError, match="this program does not run on a GPU yet\n"):
+        jit(lambda x: tracer.lax.while_loop(lambda c: c.sum() < 100, lambda c: 2.0 * c, x))(x)
+
+
+def test_missing_devices_are_refused() -> None:
+    with pytest.raises(DeviceError, match=r"device_put at test_devices\.py:\d+: no device 'tpu'\n"):
+        tracer.device_put(X, "tpu")
+    with pytest.raises(DeviceError, match=r"devices at test_devices\.py:\d+: no device 'cuda'\n"):
+        tracer.devices("cuda")

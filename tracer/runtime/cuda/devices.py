@@ -1,0 +1,157 @@
+"""Devices that programs run on: NVIDIA's by CuPy, and the simulated one, `cuda-sim`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from tracer.errors import DeviceError, message
+from tracer.ir.primitive import Primitive
+from tracer.ir.program import Program, Source
+from tracer.ir.types import KeyType, storage_type
+from tracer.primitives.control.calls import call_p
+from tracer.runtime.cuda.driver import CupyDriver, Driver
+from tracer.runtime.cuda.programs import DeviceProgram
+from tracer.runtime.cuda.simulator.driver import SimulatedDriver
+from tracer.runtime.eager.execute import single_equation
+from tracer.runtime.system.locks import ForkSafeLock
+from tracer.trace.array import Array, concrete
+from tracer.trace.device_trace import DeviceTrace, device_of
+from tracer.trace.device_value import DeviceValue
+from tracer.trace.source import here
+from tracer.trace.trace import Operand, Trace, check_alive
+
+_MOST_PROGRAMS: Final = 1024
+_DRIVERS: Final[Mapping[str, Callable[[int], Driver]]] = {
+    "cuda": CupyDriver,
+    "cuda-sim": lambda ordinal: SimulatedDriver(),
+}
+
+
+class CudaDevice:
+    """GPU, or its simulation. Arrays on it belong to its trace, and programs on them run there.
+
+    >>> tracer.devices("cuda-sim")
+    [CudaDevice('cuda-sim:0')]
+    """
+
+    process_index = 0
+
+    def __init__(self, platform: str, id: int) -> None:
+        self.platform = self.device_kind = platform
+        self.id = id
+        self.trace = DeviceTrace(_process, self)
+        self._programs: dict[Any, DeviceProgram] = {}
+        self._lock = ForkSafeLock()
+
+    @cached_property
+    def driver(self) -> Driver:
+        """Driver of the device, opened when it is first used."""
+        return _DRIVERS[self.platform](self.id)
+
+    def __repr__(self) -> str:
+        return f"CudaDevice({str(self)!r})"
+
+    def __str__(self) -> str:
+        return f"{self.platform}:{self.id}"
+
+    def memory_stats(self) -> dict[str, int]:
+        """Return `bytes_in_use`, where the driver knows it, and `bytes_limit`."""
+        return self.driver.memory_stats()
+
+    def put(self, array: Array) -> Array:
+        """Return the array on this device: itself, or a copy of an array of the host or of another device."""
+        if array._trace is self.trace:
+            return array
+        if device_of(array) is not None:
+            array = to_host(array)
+        check_alive(array)
+        value = np.ascontiguousarray(array._value)
+        held = DeviceValue(self, self.driver.upload(value), value.dtype, value.shape)
+        return self.trace.array(held, array.type)
+
+    def wait(self, value: DeviceValue) -> None:
+        """Wait until a value is computed. Raises the faults of its programs."""
+        self.driver.synchronize()
+        for check in value.checks:
+            check.settle()
+
+    def fetch(self, value: DeviceValue) -> np.ndarray[Any, Any]:
+        """Wait until a value is computed, and return a copy on the host. Raises the faults of its programs."""
+        self.wait(value)
+        return self.driver.download(value.memory, value.dtype).reshape(value.shape)
+
+    def run(self, program: Program, operands: Sequence[Array]) -> list[Array]:
+        """Start a program, and return its results, which may still be computed. Arrays of the host follow.
+
+        Raises DeviceError for operands on another device, and for a program with steps that need the host.
+        """
+        found = self._program(program)
+        values = [self.put(self.checked(program.name, x))._value for x in operands]
+        memories, check = found.run([v.memory for v in values])
+        checks = tuple({id(c): c for v in values for c in v.checks if not c.is_settled}.values())
+        if check is not None:
+            checks = (*checks, check)
+        results = []
+        for memory, type in zip(memories, program.output_types, strict=True):
+            storage = storage_type(type)
+            results.append(self.trace.array(DeviceValue(self, memory, storage.dtype, storage.shape, checks), type))
+        return results
+
+    def checked(self, name: str, x: Array, *, follows: bool = True) -> Array:
+        """Return an operand. Raises DeviceError if it lies on another device.
+
+        follows: whether arrays of the host may be copied here. Scalars and keys always may.
+        """
+        elsewhere = device_of(x)
+        if elsewhere is self or (elsewhere is None and (follows or not x.shape or isinstance(x.type, KeyType))):
+            return x
+        raise DeviceError(
+            message(
+                f"{name}{here()}: operands lie on two devices",
+                f"got an array on {self}, and {x.type} on {elsewhere or 'cpu'}",
+                help=f"move one of them: tracer.device_put(x, {str(self)!r})",
+            )
+        )
+
+    def _program(self, program: Program) -> DeviceProgram:
+        key = (program.lines, program)  # equal programs may have different lines, which faults name
+        with self._lock:
+            found = self._programs.get(key)
+            if found is None:
+                if len(self._programs) >= _MOST_PROGRAMS:
+                    self._programs.clear()
+                found = self._programs[key] = DeviceProgram(program, self.driver)
+        return found
+
+
+def _process(
+    trace: Trace, primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any], source: Source | None
+) -> list[Array]:
+    """Run an operation on the device of its operands."""
+    assert isinstance(trace, DeviceTrace)
+    program = params["program"] if primitive is call_p else single_equation(primitive, operands, params)
+    return trace.device.run(program, [x for x in operands if isinstance(x, Array)])
+
+
+def to_host(array: Array) -> Array:
+    """Return a copy of a device's array on the host. Waits for it."""
+    return concrete(array._value.host(), array._weak, array.type)
+
+
+_devices: dict[tuple[str, int], CudaDevice] = {}
+_lock = ForkSafeLock()
+
+
+def device_named(platform: str, id: int) -> CudaDevice:
+    """Return a device, opened. Raises DeviceError where there is none."""
+    with _lock:
+        found = _devices.get((platform, id))
+        if found is None:
+            found = CudaDevice(platform, id)
+            found.driver  # noqa: B018  # raises where there is none
+            _devices[platform, id] = found
+    return found

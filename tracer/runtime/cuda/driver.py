@@ -1,0 +1,147 @@
+"""Drivers: memory, copies and launches of one device, by CuPy or on the simulator."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from tracer.codegen.cuda.nvrtc import OPTIONS
+from tracer.codegen.cuda.source import Kernel
+from tracer.errors import DeviceError, OutOfMemoryError, message
+from tracer.ir.dtypes import BOOL, DType, is_float
+
+Memory = Any
+"""Bytes on a device, of a driver's own type. They are freed with the last reference, once the device has used them."""
+
+INSTALL: Final = "pip install 'tracer[cuda]'"
+
+
+class Driver(Protocol):
+    """Memory and kernels of one device. All work of a driver is done in the order of the calls.
+
+    arch: NVIDIA's name of the device's architecture, such as "sm_90".
+    """
+
+    arch: str
+
+    def empty(self, nbytes: int) -> Memory:
+        """Return new memory. Raises OutOfMemoryError."""
+
+    def upload(self, values: np.ndarray[Any, Any]) -> Memory:
+        """Return new memory with the bytes of a C-contiguous array of the host."""
+
+    def download(self, memory: Memory, dtype: DType) -> np.ndarray[Any, Any]:
+        """Wait for the device, and return a flat copy on the host."""
+
+    def part(self, memory: Memory, start: int, stop: int) -> Memory:
+        """Return the bytes from `start` to `stop`, which stay part of the memory."""
+
+    def copy(self, target: Memory, source: Memory) -> None:
+        """Copy all bytes of `source` to the memory `target` of equal size."""
+
+    def load(self, text: str) -> Any:
+        """Return the module of a CUDA source text. Raises InternalError if it does not compile."""
+
+    def launch(self, module: Any, kernel: Kernel, arguments: Sequence[Any]) -> None:
+        """Launch a kernel of a module. arguments: memory for buffers, NumPy scalars for the rest."""
+
+    def synchronize(self) -> None:
+        """Wait for all work of the driver."""
+
+    def memory_stats(self) -> dict[str, int]:
+        """Return `bytes_in_use` and `bytes_limit` of the device."""
+
+
+def storage(dtype: DType) -> DType:
+    """Return the dtype that holds the bits in memory: unsigned integers for bool and the short floats."""
+    if dtype == BOOL or (is_float(dtype) and dtype.itemsize < 4):
+        return np.dtype(f"u{dtype.itemsize}")
+    return dtype
+
+
+class CupyDriver:
+    """Driver of an NVIDIA device by CuPy.
+
+    NOT YET RUN ON A DEVICE. It is typed, and the programs that it launches run on the simulator.
+    """
+
+    def __init__(self, ordinal: int) -> None:
+        """ordinal: CUDA's number of the device. Raises DeviceError without CuPy, or without the device."""
+        self._cupy = load_cupy()
+        count = self._cupy.cuda.runtime.getDeviceCount()
+        if ordinal >= count:
+            raise DeviceError(message(f"there is no device cuda:{ordinal}", f"there are {count}"))
+        self._device = self._cupy.cuda.Device(ordinal)
+        self.arch = f"sm_{self._device.compute_capability}"
+
+    def empty(self, nbytes: int) -> Memory:
+        """Return new memory. Raises OutOfMemoryError."""
+        try:
+            with self._device:
+                return self._cupy.empty(nbytes, np.uint8)
+        except self._cupy.cuda.memory.OutOfMemoryError:
+            raise self._full(nbytes) from None
+
+    def _full(self, nbytes: int) -> OutOfMemoryError:
+        with self._device:
+            free, total = self._cupy.cuda.runtime.memGetInfo()
+        text = f"cuda:{self._device.id} has no memory for {nbytes:,} bytes more"
+        return OutOfMemoryError(
+            message(text, f"{free:,} of {total:,} bytes are free", help="drop arrays, or use parts")
+        )
+
+    def upload(self, values: np.ndarray[Any, Any]) -> Memory:
+        """Return new memory with the bytes of a C-contiguous array of the host."""
+        memory = self.empty(values.nbytes)
+        with self._device:
+            memory.set(values.reshape(-1).view(np.uint8))
+        return memory
+
+    def download(self, memory: Memory, dtype: DType) -> np.ndarray[Any, Any]:
+        """Wait for the device, and return a flat copy on the host."""
+        with self._device:
+            found: np.ndarray[Any, Any] = memory.get().view(dtype)
+        return found
+
+    def part(self, memory: Memory, start: int, stop: int) -> Memory:
+        """Return the bytes from `start` to `stop`, which stay part of the memory."""
+        return memory[start:stop]
+
+    def copy(self, target: Memory, source: Memory) -> None:
+        """Copy all bytes of `source` to the memory `target` of equal size."""
+        with self._device:
+            self._cupy.copyto(target, source)
+
+    def load(self, text: str) -> Any:
+        """Return the module of a CUDA source text. Raises InternalError if it does not compile."""
+        with self._device:
+            return self._cupy.RawModule(code=text, backend="nvrtc", options=OPTIONS)
+
+    def launch(self, module: Any, kernel: Kernel, arguments: Sequence[Any]) -> None:
+        """Launch a kernel of a module. arguments: memory for buffers, NumPy scalars for the rest."""
+        with self._device:
+            module.get_function(kernel.name)((kernel.grid,), (kernel.block,), tuple(arguments))
+
+    def synchronize(self) -> None:
+        """Wait for all work of the driver."""
+        self._device.synchronize()
+
+    def memory_stats(self) -> dict[str, int]:
+        """Return `bytes_in_use` and `bytes_limit` of the device."""
+        with self._device:
+            free, total = self._cupy.cuda.runtime.memGetInfo()
+        return {"bytes_in_use": total - free, "bytes_limit": total}
+
+
+def load_cupy() -> Any:
+    """Return CuPy's module. Raises DeviceError where it is not installed, or finds no device."""
+    if importlib.util.find_spec("cupy") is None:
+        raise DeviceError(message("CuPy, which launches kernels, is not installed", help=INSTALL))
+    cupy = importlib.import_module("cupy")
+    if not cupy.cuda.is_available():
+        raise DeviceError(message("there is no CUDA device here", help="run on the CPU"))
+    return cupy

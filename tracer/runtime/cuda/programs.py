@@ -1,0 +1,55 @@
+"""Programs loaded on a device, and the checks of their faults, which are raised where a value is waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tracer.codegen.cuda.emit import emit_cuda
+from tracer.ir.program import Program
+from tracer.ir.target import cuda
+from tracer.passes.pipeline import optimize
+from tracer.runtime.compile.cuda import fault_error
+from tracer.runtime.cuda.driver import Driver, Memory
+from tracer.runtime.cuda.executable import Executable, fault_of
+from tracer.schedule.elements.gather_bounds import FaultSite
+from tracer.schedule.pipeline import gpu_schedule
+
+
+class Check:
+    """Faults of one run of a program, looked at once: at the first wait for a value that depends on the run."""
+
+    __slots__ = ("_driver", "_fault", "_record", "_sites", "is_settled")
+
+    def __init__(self, driver: Driver, record: Memory, sites: Sequence[FaultSite]) -> None:
+        self._driver = driver
+        self._record: Memory | None = record
+        self._sites = sites
+        self._fault: tuple[int, int] | None = None
+        self.is_settled = False  # without a fault
+
+    def settle(self) -> None:
+        """Wait for the run, and raise its fault if there was one."""
+        if self._record is not None:
+            self._fault, self._record = fault_of(self._driver, self._record), None
+            self.is_settled = self._fault is None
+        if self._fault is not None:
+            site, position = self._fault
+            raise fault_error(self._sites[site], position)
+
+
+class DeviceProgram:
+    """Program compiled for a device, and loaded there."""
+
+    def __init__(self, program: Program, driver: Driver) -> None:
+        """Raises DeviceError for a program with steps that need the host."""
+        target = cuda(driver.arch)
+        plain, mapped = gpu_schedule(optimize(program, target), target)
+        self._executable = Executable(emit_cuda(mapped.require(program.name)), driver)
+        self._constants = [driver.upload(value) for value in plain.constants]
+        self._sites = plain.sites
+        self._driver = driver
+
+    def run(self, inputs: Sequence[Memory]) -> tuple[tuple[Memory, ...], Check | None]:
+        """Start the program, and return the memory of its outputs, and the check of its faults if it has any."""
+        outputs, record = self._executable.run([*inputs, *self._constants])
+        return outputs, None if record is None else Check(self._driver, record, self._sites)

@@ -1,0 +1,81 @@
+"""Driver of the simulated device, `cuda-sim`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tracer.codegen.cuda.source import Kernel
+from tracer.ir.dtypes import DType
+from tracer.ir.loop import Buffer
+from tracer.runtime.cuda.driver import storage
+from tracer.runtime.cuda.simulator.kernels import Counts, Kernels, Order, built
+from tracer.runtime.cuda.simulator.memory import DeviceMemory, copy
+
+LIMIT: Final = 1 << 36
+"""Bytes that the simulated device says it has; the host's memory ends earlier on most machines."""
+
+
+class SimulatedDriver:
+    """Driver of a device that the CPU plays, one thread after another, with every access checked.
+
+    order, seed: turns of threads and blocks. build: makes kernels of CUDA text. names: kernels to launch in place of
+    others. most: accesses of a launch, before it counts as endless. counts: gets the traffic of each kernel.
+    """
+
+    arch = "sm_90"
+
+    def __init__(
+        self, order: Order = Order.FORWARD, *, seed: int = 1, build: Callable[[str], Kernels] = built,
+        names: Mapping[str, str] | None = None, most: int = 200_000_000, counts: dict[str, Counts] | None = None,
+    ) -> None:  # fmt: skip
+        self.order, self.seed, self.most, self.build = order, seed, most, build
+        self.names = names or {}
+        self.counts = counts
+
+    def empty(self, nbytes: int) -> DeviceMemory:
+        """Return new memory, which holds nothing that may be read."""
+        return DeviceMemory.empty(nbytes, np.uint8)
+
+    def upload(self, values: np.ndarray[Any, Any]) -> DeviceMemory:
+        """Return new memory with the bytes of a C-contiguous array of the host."""
+        return DeviceMemory.holding(values.reshape(-1).view(np.uint8))
+
+    def download(self, memory: DeviceMemory, dtype: DType) -> np.ndarray[Any, Any]:
+        """Return a flat copy on the host."""
+        return memory.get().view(dtype)
+
+    def part(self, memory: DeviceMemory, start: int, stop: int) -> DeviceMemory:
+        """Return the bytes from `start` to `stop`, which stay part of the memory."""
+        part: DeviceMemory = memory[start:stop]
+        return part
+
+    def copy(self, target: DeviceMemory, source: DeviceMemory) -> None:
+        """Copy all bytes of `source` to the memory `target` of equal size."""
+        copy(target, source)
+
+    def load(self, text: str) -> Kernels:
+        """Return the kernels of a CUDA source text."""
+        return self.build(text)
+
+    def launch(self, module: Kernels, kernel: Kernel, arguments: Sequence[Any]) -> None:
+        """Run a kernel to its end. Raises KernelError for the first thing that a thread does wrong."""
+        dtypes = [storage(p.dtype) for p in kernel.parameters if isinstance(p, Buffer)]
+        dtypes += [np.dtype(np.uint64)] * kernel.faults
+        kinds = iter(dtypes)
+        given = [x.view(next(kinds)) if isinstance(x, DeviceMemory) else x for x in arguments]
+        found = module.launch(
+            self.names.get(kernel.name, kernel.name), kernel.grid, kernel.block, given, order=self.order,
+            seed=self.seed, most=self.most, meter=self.counts is not None,
+        )  # fmt: skip
+        if self.counts is not None:
+            self.counts[kernel.name] = found
+
+    def synchronize(self) -> None:
+        """Do nothing: every launch runs to its end."""
+
+    def memory_stats(self) -> dict[str, int]:
+        """Return `bytes_limit`; bytes in use are the host's."""
+        return {"bytes_limit": LIMIT}

@@ -1,0 +1,66 @@
+"""Traces of devices: an operation on an array that lies on a device goes to the device, below all transforms.
+
+A device is a trace that is always open, on every thread, and records nothing: its `process` runs the operation there.
+So `grad`, `vmap` and `jit` treat arrays on a device as they treat arrays of an enclosing trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from tracer.ir.program import Program
+from tracer.trace.array import Array, concrete
+from tracer.trace.device_value import DeviceValue
+from tracer.trace.trace import Process, Trace
+
+
+class Device(Protocol):
+    """Device, as traces know it."""
+
+    def put(self, array: Array) -> Array:
+        """Return the array on the device: itself, or a copy."""
+
+    def run(self, program: Program, operands: Sequence[Array]) -> list[Array]:
+        """Start a program on arrays of the device, and arrays of the host, which follow. Return its results."""
+
+    def checked(self, name: str, x: Array, *, follows: bool = True) -> Array:
+        """Return an operand. Raises DeviceError if it lies elsewhere and does not follow."""
+
+
+class DeviceTrace(Trace):
+    """Trace of a device. It is below every other trace, above operations on the host's arrays."""
+
+    __slots__ = ("device",)
+    is_device = True
+
+    def __init__(self, process: Process, device: Device) -> None:
+        super().__init__(process, str(device))
+        self.device = device
+        self.level, self.serial, self.source = 0, 0, None
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the trace takes operations on this thread: always."""
+        return True
+
+    def array(self, value: DeviceValue, type: Any) -> Array:
+        """Return an array of an IR type on the device."""
+        array = concrete(value, getattr(type, "weak", False), type)  # type: ignore[arg-type]  # an Array may hold either
+        array._trace = self
+        return array
+
+
+def device_of(array: Array) -> Any:
+    """Return the device that an array lies on, None for the host's arrays and those of other traces."""
+    trace = array._trace
+    return trace.device if isinstance(trace, DeviceTrace) else None
+
+
+def beside(other: Any, array: Array) -> Array:
+    """Return an array where another value lies: copied to its device, or itself."""
+    device = device_of(other) if isinstance(other, Array) else None
+    if device is None:
+        return array
+    there: Array = device.put(array)
+    return there
