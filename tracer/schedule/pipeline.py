@@ -161,7 +161,8 @@ def gpu_schedule(
     """Return the loops of a program optimised for a GPU, and its kernels, with the steps that still need the host."""
     plain = loops(program, target)
     *_, (_, module) = loop_stages(plain.module, target, passes)
-    return plain, GpuSchedule(module, map_to_gpu(plain.module).left)
+    mapped = map_to_gpu(plain.module)
+    return plain, GpuSchedule(module, mapped.reasons, mapped.on_host)
 
 
 def loop_stages(

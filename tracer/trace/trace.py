@@ -79,6 +79,7 @@ class Trace:
         self.thread = state.thread
 
     is_device = False
+    device: Any  # of a `DeviceTrace`
 
     @property
     def is_here(self) -> bool:

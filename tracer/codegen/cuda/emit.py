@@ -11,7 +11,7 @@ from math import prod
 
 from tracer.codegen.cuda.frame import Frame
 from tracer.codegen.cuda.helpers import helper_text
-from tracer.codegen.cuda.source import MAX_BLOCKS, MAX_THREADS, CudaSource, Host, Kernel, Step
+from tracer.codegen.cuda.source import MAX_BLOCKS, MAX_THREADS, CudaSource, Kernel
 from tracer.codegen.cuda.statements import run_block
 from tracer.codegen.cuda.types import PREAMBLE, memory_name, type_name
 from tracer.errors import DeviceError, InternalError, message
@@ -23,7 +23,7 @@ from tracer.ir.loop.walk import statements_of
 def emit_cuda(module: loop.Module) -> CudaSource:
     """Return the module's kernels and how its entry runs them. Equal modules give equal text.
 
-    Functions without a loop over blocks, and steps that need the host, become comments and `Host` steps. Raises
+    Functions without a loop over blocks are left out; `CudaSource.left` names them. Raises
     DeviceError for a grid beyond CUDA's limits, InternalError for statements that the schedule keeps from kernels.
     """
     helpers: dict[str, None] = {}
@@ -38,10 +38,9 @@ def emit_cuda(module: loop.Module) -> CudaSource:
     if entry is None:
         raise InternalError(f"cuda: the module's entry '{module.entry}' is missing")
     known = {kernel.name: kernel for kernel in kernels}
-    steps, plan = _entry(entry, known)
-    parts = [PREAMBLE, helper_text(helpers), *texts, plan]
-    parameters = tuple([p for p in entry.parameters if isinstance(p, loop.Buffer)])
-    return CudaSource("\n".join([part for part in parts if part]), tuple(kernels), steps, parameters, module.arena)
+    parts = [PREAMBLE, helper_text(helpers), *texts, _plan(entry, known)]
+    text = "\n".join([part for part in parts if part])
+    return CudaSource(text, tuple(kernels), entry, module.arena, module.stacks)
 
 
 # -- kernels -------------------------------------------------------------------------------------------
@@ -106,43 +105,19 @@ def _parameter(f: Frame, parameter: loop.Buffer | loop.Register) -> str:
 # -- the entry -----------------------------------------------------------------------------------------
 
 
-def _entry(entry: loop.Function, kernels: dict[str, Kernel]) -> tuple[tuple[Step, ...], str]:
-    """Return the entry's steps, and a comment that shows them."""
-    steps: list[Step] = []
-    lines: list[str] = []
-    printer = Printer(entry)
-    for s in entry.body.statements:
-        step = _step(s, kernels)
-        if step is None:
-            continue
-        steps.append(step)
-        first = printer.statement_lines(s)[0]
-        if isinstance(step, loop.Invoke):
-            kernel = kernels[step.function]
-            lines.append(first.replace("invoke ", "", 1).replace("(", f"<<<{kernel.grid}, {kernel.block}>>>(", 1))
-        else:
-            lines.append(first if isinstance(step, loop.Copy) else f"not on the GPU yet: {first.removesuffix(' {')}")
-    return tuple(steps), "".join(f"// {line}\n" for line in [f"{entry.name}:", *lines])
+def _plan(entry: loop.Function, kernels: dict[str, Kernel]) -> str:
+    """Return a comment with the host's part of the program."""
+    lines = Printer(entry).block_lines(entry.body)
+    return "".join(f"// {_launch(line, kernels)}\n" for line in [f"{entry.name}:", *lines])
 
 
-def _step(s: loop.Statement, kernels: dict[str, Kernel]) -> Step | None:
-    """Return a statement as a step of the plan; None for one that needs no step."""
-    match s:
-        case loop.Invoke(name) if name in kernels and all(isinstance(a, loop.View) for a in s.arguments):
-            return s
-        case loop.Copy():
-            return s
-        case loop.Leave():
-            return None  # kernels after a fault are harmless, and the record is read at the end
-        case loop.Invoke(name):
-            return Host(f"{'scalars for ' if name in kernels else ''}{name}")
-        case loop.Library(name):
-            return Host(f"library {name}")
-        case loop.While() | loop.For() | loop.If() | loop.Callback():
-            return Host(type(s).__name__.lower())
-        case loop.StackPush() | loop.StackPop() | loop.StackRead() | loop.StackWrite():
-            return Host("stack")
-        case loop.StackReset() | loop.StackLength():
-            return Host("stack")
-        case _:
-            return Host("scalars")
+def _launch(line: str, kernels: dict[str, Kernel]) -> str:
+    """Return a line of the plan, an invocation of a kernel as CUDA writes a launch."""
+    before, invoked, call = line.partition("invoke ")
+    name, opened, arguments = call.partition("(")
+    kernel = kernels.get(name)
+    if not invoked or not opened:
+        return line
+    if kernel is None:
+        return f"{before}not on the GPU yet: {call}"
+    return f"{before}{name}<<<{kernel.grid}, {kernel.block}>>>({arguments}"

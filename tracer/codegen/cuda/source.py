@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tracer.ir.loop import Buffer, Copy, Invoke, Register
+from tracer.ir.loop import Buffer, Function, Invoke, Register
+from tracer.ir.loop.walk import statements_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,33 +25,30 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
-    """A step that no kernel does yet."""
-
-    what: str
-
-
-Step = Invoke | Copy | Host
-
-
-@dataclass(frozen=True, slots=True)
 class CudaSource:
-    """Source of a program. text: the translation unit. steps: of the entry, in order. parameters: its buffers. arena:
-    bytes.
+    """Source of a program. text: the translation unit. entry: the host's part, see `schedule.gpu.host_plan`. arena:
+    bytes. stacks: their count.
 
     Faults: the record is one u64, all bits set at first, lowered to `site << FAULT_SHIFT | position`.
     """
 
     text: str
     kernels: tuple[Kernel, ...]
-    steps: tuple[Step, ...]
-    parameters: tuple[Buffer, ...]
+    entry: Function
     arena: int
+    stacks: int = 0
 
     @property
-    def on_host(self) -> tuple[str, ...]:
-        """Steps that no kernel does yet: empty where a GPU can run the whole program."""
-        return tuple([step.what for step in self.steps if isinstance(step, Host)])
+    def parameters(self) -> tuple[Buffer, ...]:
+        """Buffers of the entry, in the order of its arguments."""
+        return tuple([p for p in self.entry.parameters if isinstance(p, Buffer)])
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """Loop nests without a kernel: empty where the host can run the entry."""
+        names = {kernel.name for kernel in self.kernels}
+        nests = [s.function for s in statements_of(self.entry.body) if isinstance(s, Invoke)]
+        return tuple(dict.fromkeys(name for name in nests if name not in names))
 
     def kernel(self, name: str) -> Kernel:
         """Return the kernel of a name. Raises KeyError for an unknown one."""

@@ -34,6 +34,8 @@ def _statement(f: Frame, s: loop.Statement) -> None:
             f.do(f"{where}{f.element(s.buffer, s.address)} = {value};")
         case loop.For():
             _for(f, s)
+        case loop.While():
+            _while(f, s)
         case loop.If():
             _if(f, s)
         case loop.Alloc():
@@ -47,7 +49,7 @@ def _statement(f: Frame, s: loop.Statement) -> None:
         case loop.Shuffle():
             _shuffle(f, s)
         case (
-            loop.Update() | loop.While() | loop.Prefix() | loop.Copy() | loop.Transpose() | loop.Leave()
+            loop.Update() | loop.Prefix() | loop.Copy() | loop.Transpose() | loop.Leave()
             | loop.Invoke() | loop.Library() | loop.Callback() | loop.StackPush() | loop.StackPop()
             | loop.StackRead() | loop.StackWrite() | loop.StackReset() | loop.StackLength()
         ):  # fmt: skip
@@ -75,6 +77,19 @@ def _for(f: Frame, s: loop.For) -> None:
     index, start, stop = f.define(s.index), f.index(s.start), f.index(s.stop)
     name, compare = f.name(s.index), "<" if s.step > 0 else ">"
     with f.braces(f"for ({index} = {start}; {name} {compare} {stop}; {name} += {s.step})"):
+        run_block(f, s.body)
+        _assign(f, [carry.register for carry in s.carries], s.body.yields)
+    for carry, result in zip(s.carries, s.results, strict=True):
+        f.alias(result, f.name(carry.register))
+
+
+def _while(f: Frame, s: loop.While) -> None:
+    """Write a loop that leaves where its condition fails. Carries are variables, as those of `_for`."""
+    for carry in s.carries:
+        f.do(f"{f.define(carry.register)} = {f.operand(carry.initial)};")
+    with f.braces("for (;;)"):
+        run_block(f, s.condition)
+        f.do(f"if (!({f.operand(s.condition.yields[0])})) break;")
         run_block(f, s.body)
         _assign(f, [carry.register for carry in s.carries], s.body.yields)
     for carry, result in zip(s.carries, s.results, strict=True):

@@ -71,6 +71,11 @@ class Printer:
         self.function_lines()
         return list(self._statement(statement))
 
+    def block_lines(self, block: loop.Block) -> list[str]:
+        """Return the lines of a block of the function, the outermost without indentation."""
+        self.function_lines()
+        return [line.removeprefix(INDENT) for line in self._block(block)]
+
     def shown(self, register: loop.Register) -> str:
         """Return the register's name in the printed function."""
         self.function_lines()

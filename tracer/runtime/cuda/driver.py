@@ -49,6 +49,9 @@ class Driver(Protocol):
     def launch(self, module: Any, kernel: Kernel, arguments: Sequence[Any]) -> None:
         """Launch a kernel of a module. arguments: memory for buffers, NumPy scalars for the rest."""
 
+    def routine(self, name: str, arguments: Sequence[Any]) -> None:
+        """Call a library routine of `Library` statements. Raises DeviceError for one that the device does not have."""
+
     def synchronize(self) -> None:
         """Wait for all work of the driver."""
 
@@ -125,6 +128,11 @@ class CupyDriver:
         """Launch a kernel of a module. arguments: memory for buffers, NumPy scalars for the rest."""
         with self._device:
             module.get_function(kernel.name)((kernel.grid,), (kernel.block,), tuple(arguments))
+
+    def routine(self, name: str, arguments: Sequence[Any]) -> None:
+        """Raise DeviceError: no library is called on a card yet."""
+        text = f"cuda:{self._device.id} has no library routine {name} yet"
+        raise DeviceError(message(text, help="run the program on the CPU"))
 
     def synchronize(self) -> None:
         """Wait for all work of the driver."""

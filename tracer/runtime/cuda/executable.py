@@ -1,18 +1,57 @@
-"""Executables: a program's CUDA source, loaded on a device, and its steps run there in order."""
+"""Executables: a program's CUDA source, loaded on a device, and the host's part of it, run step by step.
+
+The host's part is loop IR in device normal form: see `schedule.gpu.host_plan`. Launches and copies do not wait for the
+device. A loop's condition, a branch, and an address that the device computed do.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from tracer.codegen.cuda.source import FAULT_SHIFT, CudaSource, Kernel
 from tracer.errors import DeviceError, InternalError, message
-from tracer.ir.loop import Address, Buffer, Constant, Copy, Invoke, Operand, Space, View
+from tracer.ir.dtypes import BOOL
+from tracer.ir.loop import (
+    Address,
+    Block,
+    Buffer,
+    Callback,
+    Constant,
+    Copy,
+    For,
+    If,
+    Invoke,
+    Leave,
+    Library,
+    Load,
+    Operand,
+    Register,
+    Space,
+    StackLength,
+    StackPop,
+    StackPush,
+    StackRead,
+    StackReset,
+    StackWrite,
+    Statement,
+    Store,
+    View,
+    While,
+)  # fmt: skip
 from tracer.runtime.cuda.driver import Driver, Memory, storage
 
 _NO_FAULT: Final = (1 << 64) - 1
+_U8: Final = np.dtype(np.uint8)
+
+CallBack = Callable[[int, Sequence[np.ndarray[Any, Any]]], Sequence[np.ndarray[Any, Any]]]
+"""Function from a callback's slot and flat inputs to its flat outputs."""
+
+
+OnStack = StackPush | StackPop | StackRead | StackWrite | StackReset | StackLength
 
 
 class Outcome(NamedTuple):
@@ -25,78 +64,189 @@ class Outcome(NamedTuple):
 class Executable:
     """CUDA source loaded on a device."""
 
-    def __init__(self, source: CudaSource, driver: Driver) -> None:
-        """Raises DeviceError for a source with steps that need the host."""
-        if source.on_host:
-            raise DeviceError(message("these steps do not run on a GPU yet", *source.on_host, help="run on the CPU"))
+    def __init__(self, source: CudaSource, driver: Driver, call_back: CallBack | None = None) -> None:
+        """call_back: runs callbacks. Raises DeviceError for a source with nests that have no kernel."""
+        if source.left:
+            raise DeviceError(message("these loop nests have no kernel yet", *source.left, help="run on the CPU"))
         self.source = source
         self.driver = driver
-        self._module = driver.load(source.text)
-        self._kernels = {kernel.name: kernel for kernel in source.kernels}
+        self.module = driver.load(source.text)
+        self.kernels = {kernel.name: kernel for kernel in source.kernels}
+        self.call_back = call_back
         self._faults = any(kernel.faults for kernel in source.kernels)
 
     def run(self, inputs: Sequence[Memory]) -> Outcome:
-        """Start all steps in order, without waiting for the device. inputs: memory of all parameters but OUTPUT."""
+        """Run the host's part, waiting for the device only where the host decides.
+
+        inputs: memory of all parameters but OUTPUT.
+        """
         driver, source = self.driver, self.source
         memory: dict[Buffer, Memory] = {}
         given = [p for p in source.parameters if p.space is not Space.OUTPUT]
         for parameter, found in zip(given, inputs, strict=True):
-            if found.nbytes != parameter.size * parameter.dtype.itemsize:
+            if found.nbytes != _bytes(parameter):
                 got = f"{found.nbytes} bytes"
                 raise InternalError(f"cuda: '{parameter.name}' is {parameter.dtype}[{parameter.size}], got {got}")
             memory[parameter] = found
         outputs = [p for p in source.parameters if p.space is Space.OUTPUT]
         for parameter in outputs:
-            memory[parameter] = driver.empty(parameter.size * parameter.dtype.itemsize)
-        arena = driver.empty(source.arena)
+            memory[parameter] = driver.empty(_bytes(parameter))
         record = driver.upload(np.full(1, _NO_FAULT, np.uint64)) if self._faults else None
-        call = _Call(driver, memory, arena)
-        for step in source.steps:
-            if isinstance(step, Invoke):
-                self._launch(self._kernels[step.function], step, call, record)
-            elif isinstance(step, Copy):
-                size = step.count * step.target.buffer.dtype.itemsize
-                target, taken = call.view(step.target), call.view(step.source)
-                driver.copy(driver.part(target, 0, size), driver.part(taken, 0, size))
+        _Call(self, memory, driver.empty(source.arena), record).start()
         return Outcome(tuple(memory[p] for p in outputs), record)
 
-    def _launch(self, kernel: Kernel, step: Invoke, call: _Call, record: Memory | None) -> None:
+
+class _Left(Exception):  # noqa: N818 - control flow
+    """End of a call after a fault."""
+
+
+class _Call:
+    """One call: the memory behind the entry's buffers, the host's registers, and the stacks.
+
+    A stack is a list of items in the device's memory. Their count is the host's, so that it may grow.
+    """
+
+    def __init__(self, of: Executable, memory: dict[Buffer, Memory], arena: Memory, record: Memory | None) -> None:
+        self.of = of
+        self.driver = of.driver
+        self.memory = memory
+        self.arena = arena
+        self.record = record
+        self.registers: dict[Register, Any] = {}
+        self.stacks: list[list[Memory]] = [[] for _ in range(of.source.stacks)]
+
+    def start(self) -> None:
+        with suppress(_Left):
+            self.block(self.of.source.entry.body)
+
+    def block(self, block: Block) -> None:
+        for statement in block.statements:
+            self.step(statement)
+
+    def step(self, s: Statement) -> None:
+        match s:
+            case Invoke():
+                self.launch(self.of.kernels[s.function], s)
+            case Copy():
+                size = s.count * s.target.buffer.dtype.itemsize
+                self.copy(self.view(s.target, size), self.view(s.source, size))
+            case Load():
+                size = s.buffer.dtype.itemsize
+                found = self.driver.download(self.view(View(s.buffer, s.address), size), storage(s.buffer.dtype))
+                self.registers[s.result] = bool(found[0]) if s.buffer.dtype == BOOL else found[0]
+            case Store():
+                value = np.asarray(self.value(s.value)).astype(s.buffer.dtype).reshape(1)
+                target = self.view(View(s.buffer, s.address), value.nbytes)
+                self.copy(target, self.driver.upload(value.view(storage(s.buffer.dtype))))
+            case While():
+                while self.holds(s.condition):
+                    self.block(s.body)
+                    self.leave_after_fault()
+            case For():
+                for index in range(int(self.value(s.start)), int(self.value(s.stop)), s.step):
+                    self.registers[s.index] = np.int64(index)
+                    self.block(s.body)
+            case If():
+                self.block(s.then if self.value(s.predicate) else s.otherwise)
+            case Leave():
+                self.leave_after_fault()
+            case Library():
+                self.driver.routine(s.name, [self.argument(a) for a in s.arguments])
+            case Callback():
+                self.call_back(s)
+            case StackPush() | StackPop() | StackRead() | StackWrite() | StackReset() | StackLength():
+                self.on_stack(s)
+            case _:
+                raise InternalError(f"cuda: a {type(s).__name__} on the host")
+
+    def holds(self, condition: Block) -> bool:
+        """Run a loop's condition, and wait for what it yields."""
+        self.block(condition)
+        return bool(self.value(condition.yields[0]))
+
+    def leave_after_fault(self) -> None:
+        """End the call after a fault, whose garbage may never end a loop."""
+        if self.record is not None and fault_of(self.driver, self.record) is not None:
+            raise _Left
+
+    def launch(self, kernel: Kernel, step: Invoke) -> None:
         if not kernel.grid:
             return  # CUDA rejects an empty grid
-        arguments = [call.argument(a) for a in step.arguments]
-        self.driver.launch(self._module, kernel, [*arguments, record] if kernel.faults else arguments)
-
-
-class _Call(NamedTuple):
-    """Memory behind the entry's buffers in one call."""
-
-    driver: Driver
-    memory: dict[Buffer, Memory]
-    arena: Memory
+        arguments = [self.argument(a) for a in step.arguments]
+        self.driver.launch(self.of.module, kernel, [*arguments, self.record] if kernel.faults else arguments)
 
     def argument(self, argument: View | Operand) -> Any:
         if isinstance(argument, View):
             return self.view(argument)
-        if isinstance(argument, Constant):
-            return np.asarray(argument.value).view(storage(argument.dtype))[()]
-        raise InternalError("cuda: a kernel takes a register that only a host could know")
+        return np.asarray(self.value(argument)).astype(argument.dtype).view(storage(argument.dtype))[()]
 
-    def view(self, view: View) -> Memory:
-        """Return the memory from an address on."""
-        buffer, start = view.buffer, _constant(view.start) * view.buffer.dtype.itemsize
-        size = buffer.size * buffer.dtype.itemsize
+    def value(self, operand: Operand) -> Any:
+        return operand.value if isinstance(operand, Constant) else self.registers[operand]
+
+    def view(self, view: View, size: int | None = None) -> Memory:
+        """Return the memory from an address on, to the buffer's end, or of `size` bytes."""
+        buffer = view.buffer
+        start = self.place(view.start) * buffer.dtype.itemsize
+        stop = _bytes(buffer) if size is None else start + size
         if buffer.space is Space.ARENA:
-            return self.driver.part(self.arena, buffer.offset + start, buffer.offset + size)
-        return self.memory[buffer] if not start else self.driver.part(self.memory[buffer], start, size)
+            return self.driver.part(self.arena, buffer.offset + start, buffer.offset + stop)
+        memory = self.memory[buffer]
+        return memory if (start, stop) == (0, memory.nbytes) else self.driver.part(memory, start, stop)
+
+    def place(self, address: Address) -> int:
+        return address.constant + sum(int(self.registers[register]) * factor for register, factor in address.terms)
+
+    def copy(self, target: Memory, source: Memory) -> None:
+        self.driver.copy(target, source)
+
+    def call_back(self, s: Callback) -> None:
+        assert self.of.call_back is not None, "a program with callbacks has a function that runs them"
+        inputs = [self.driver.download(self.view(v), _U8).view(v.buffer.dtype) for v in s.inputs]
+        for target, found in zip(s.outputs, self.of.call_back(s.slot, inputs), strict=True):
+            value = np.ascontiguousarray(found, target.buffer.dtype).reshape(-1).view(np.uint8)
+            self.copy(self.view(target, value.nbytes), self.driver.upload(value))
+
+    def on_stack(self, s: OnStack) -> None:
+        match s:
+            case StackPush():
+                self.stacks[s.stack].append(self.kept(s.source, s.count))
+            case StackWrite():
+                items, index = self.stacks[s.stack], int(self.value(s.index))
+                zeros = s.count * s.source.buffer.dtype.itemsize
+                items += [self.zeros(zeros) for _ in range(len(items), index + 1)]
+                items[index] = self.kept(s.source, s.count)
+            case StackPop():
+                items = self.stacks[s.stack]
+                self.given(s.target, s.count, items.pop() if items else None)
+            case StackRead():
+                items, index = self.stacks[s.stack], int(self.value(s.index))
+                self.given(s.target, s.count, items[index] if 0 <= index < len(items) else None)
+            case StackLength():
+                self.registers[s.result] = np.int64(len(self.stacks[s.stack]))
+            case StackReset():
+                self.stacks[s.stack].clear()
+
+    def zeros(self, size: int) -> Memory:
+        return self.driver.upload(np.zeros(size, np.uint8))
+
+    def kept(self, source: View, count: int) -> Memory:
+        """Return a copy of some elements in memory of its own."""
+        size = count * source.buffer.dtype.itemsize
+        item = self.driver.empty(size)
+        self.copy(item, self.view(source, size))
+        return item
+
+    def given(self, target: View, count: int, item: Memory | None) -> None:
+        """Copy a stack's item to some elements; zeros where there is none."""
+        size = count * target.buffer.dtype.itemsize
+        self.copy(self.view(target, size), self.zeros(size) if item is None else item)
+
+
+def _bytes(buffer: Buffer) -> int:
+    return buffer.size * buffer.dtype.itemsize
 
 
 def fault_of(driver: Driver, record: Memory) -> tuple[int, int] | None:
     """Wait for the device, and return the (site, position) of the first fault in a record, None if there was none."""
     word = int(driver.download(record, np.dtype(np.uint64))[0])
     return None if word == _NO_FAULT else (word >> FAULT_SHIFT, word & ((1 << FAULT_SHIFT) - 1))
-
-
-def _constant(address: Address) -> int:
-    if address.terms:
-        raise InternalError("cuda: a view from a place that only a host could know")
-    return address.constant

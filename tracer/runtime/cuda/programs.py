@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
 
 from tracer.codegen.cuda.emit import emit_cuda
 from tracer.ir.program import Program
 from tracer.ir.target import cuda
+from tracer.ir.types import storage_type
 from tracer.passes.pipeline import optimize
 from tracer.runtime.compile.cuda import fault_error
 from tracer.runtime.cuda.driver import Driver, Memory
@@ -41,10 +46,11 @@ class DeviceProgram:
     """Program compiled for a device, and loaded there."""
 
     def __init__(self, program: Program, driver: Driver) -> None:
-        """Raises DeviceError for a program with steps that need the host."""
+        """Raises DeviceError for a program with loop nests that have no kernel."""
         target = cuda(driver.arch)
         plain, mapped = gpu_schedule(optimize(program, target), target)
-        self._executable = Executable(emit_cuda(mapped.require(program.name)), driver)
+        self._callbacks: tuple[Any, ...] = plain.callbacks  # Equations
+        self._executable = Executable(emit_cuda(mapped.require(program.name)), driver, self._call_back)
         self._constants = [driver.upload(value) for value in plain.constants]
         self._sites = plain.sites
         self._driver = driver
@@ -53,3 +59,11 @@ class DeviceProgram:
         """Start the program, and return the memory of its outputs, and the check of its faults if it has any."""
         outputs, record = self._executable.run([*inputs, *self._constants])
         return outputs, None if record is None else Check(self._driver, record, self._sites)
+
+    def _call_back(self, slot: int, inputs: Sequence[np.ndarray[Any, Any]]) -> Sequence[np.ndarray[Any, Any]]:
+        """Run a callback on copies of its operands."""
+        equation = self._callbacks[slot]
+        shapes = [storage_type(atom.type).shape for atom in equation.inputs]
+        values = [x[: prod(shape)].reshape(shape) for x, shape in zip(inputs, shapes, strict=True)]
+        found: Sequence[np.ndarray[Any, Any]] = equation.primitive.reference(*values, **equation.params)
+        return found

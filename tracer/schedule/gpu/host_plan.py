@@ -1,16 +1,22 @@
-"""The entry of a program on a GPU: kernels in order, and kernels of one thread for the scalars between them.
+"""The entry of a program on a GPU, in device normal form: kernels, copies and library steps, and the loops around them.
 
-A program without control flow runs straight: its scalars are computed by kernels too, and go through memory from
-one to the next, so that nothing waits for a value to come back to the host.
+Scalars are computed by kernels of one thread, and lie in slots of the arena, from where later kernels read them. So
+nothing waits for a value to come back, but where the host must decide: the predicate of a branch, the condition of a
+loop, a trip count, and an address that depends on a scalar are read from their slots. A loop's carries are slots too,
+assigned at once at the end of its body. The indices of counted loops are the host's; kernels read them from a slot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
+from tracer.errors import InternalError
 from tracer.ir.loop import (
     Address,
+    Block,
     Buffer,
     Callback,
     Compute,
@@ -40,7 +46,7 @@ from tracer.ir.loop import (
     While,
 )  # fmt: skip
 from tracer.ir.loop.build import Builder
-from tracer.ir.loop.walk import accesses_of, operands_of, results_of
+from tracer.ir.loop.walk import accesses_of, blocks_of, operands_of, results_of, statements_of
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.gpu.threads import WARP
 
@@ -48,76 +54,175 @@ _SLOT = 8  # bytes of a scalar in the arena: the widest dtype's
 _ALIGNMENT = 64
 
 Scalar = Compute | Load | Store | Fault
-
-
-def runs_straight(entry: Function) -> bool:
-    """Whether the entry has neither control flow nor callbacks, nor library calls that take computed scalars."""
-    straight = all(isinstance(s, Scalar | Invoke | Copy | Leave | Library) for s in entry.body.statements)
-    calls = [s for s in entry.body.statements if isinstance(s, Library)]
-    return straight and not any(isinstance(o, Register) for s in calls for o in operands_of(s))
+HostStep = Copy | Library | Callback | StackPush | StackPop | StackRead | StackWrite | StackReset
 
 
 def left_on_host(entry: Function) -> tuple[str, ...]:
-    """Return the entry's steps that need the host, a sentence for each."""
-    found = [_host_step(s) for s in entry.body.statements]
-    return tuple(dict.fromkeys(step for step in found if step))
-
-
-def _host_step(s: Statement) -> str:
-    match s:
-        case Library(name):
-            return f"main: the library routine {name}"
-        case Callback():
-            return "main: a callback into Python"
-        case While():
-            return "main: a while loop"
-        case For():
-            return "main: a loop with a known number of rounds (scan)"
-        case If():
-            return "main: a branch (cond)"
-        case StackPush() | StackPop() | StackRead() | StackWrite() | StackReset() | StackLength():
-            return "main: a stack of values kept for the backward pass"
-        case _:
-            return ""
+    """Return the entry's steps that no kernel does: library routines and callbacks, a sentence for each."""
+    steps = []
+    for s in statements_of(entry.body):
+        if isinstance(s, Library):
+            steps.append(f"{entry.name}: the library routine {s.name}")
+        elif isinstance(s, Callback):
+            steps.append(f"{entry.name}: a callback into Python")
+    return tuple(dict.fromkeys(steps))
 
 
 def scalars_to_kernels(module: Module) -> Module:
-    """Return the module with the entry's scalars in kernels; every other function takes scalars from memory already."""
+    """Return the module with its entry in device normal form. All other functions take scalars from memory already."""
     entry = next(f for f in module.functions if f.name == module.entry)
     writer = _Entry(entry, module.arena)
-    for statement in entry.body.statements:
-        writer.write(statement)
-    writer.flush()
-    main = replace(entry, body=writer.main.finish())
+    main = replace(entry, body=writer.block(entry.body))
     others = tuple(f for f in module.functions if f is not entry)
     return replace(module, functions=(*others, *writer.kernels, main), arena=writer.arena)
 
 
 class _Entry:
-    """Writes the entry anew. slots: where a scalar is kept that a later step reads."""
+    """Writes the entry anew. slots: where scalars lie that later steps read. known: the registers of the host."""
 
     def __init__(self, entry: Function, arena: int) -> None:
         self.main = Builder()
         self.kernels: list[Function] = []
         self.arena = arena
         self.slots: dict[Register, Buffer] = {}
+        self.known: set[Register] = set()
         self.pending: list[Scalar] = []
-        self.uses: dict[Register, int] = {}  # of registers, in the whole entry
-        for statement in entry.body.statements:
-            for register in _registers(statement):
-                self.uses[register] = self.uses.get(register, 0) + 1
+        self.uses = _uses(entry.body)
 
-    def write(self, s: Statement) -> None:
-        """Take the next statement: scalars wait for those beside them."""
-        if isinstance(s, Scalar):
-            if self._overlaps(s):
-                self.flush()
-            self.pending.append(s)
-            return
-        self.flush()
-        if isinstance(s, Invoke):
-            s = Invoke(s.function, tuple(self._argument(a) for a in s.arguments))
-        self.main.add(s)
+    # -- blocks and steps
+
+    def block(self, block: Block, values: Sequence[Register] = ()) -> Block:
+        """Return a block of the entry. values: the registers whose slots take its yields, all at once."""
+        with self._inside() as main:
+            self._statements(block)
+            self._assign(values, block.yields)
+        return main.finish()
+
+    @contextmanager
+    def _inside(self) -> Iterator[Builder]:
+        outer, self.main = self.main, Builder()
+        yield self.main
+        self.main = outer
+
+    def _statements(self, block: Block) -> None:
+        for statement in block.statements:
+            if isinstance(statement, Scalar):
+                if self._overlaps(statement):
+                    self._flush()
+                self.pending.append(statement)
+            else:
+                self._flush()
+                self._step(statement)
+
+    def _step(self, s: Statement) -> None:
+        match s:
+            case Invoke():
+                self.main.add(Invoke(s.function, tuple(self._argument(a) for a in s.arguments)))
+            case While():
+                self._assign([c.register for c in s.carries], [c.initial for c in s.carries])
+                condition = self._condition(s.condition)
+                body = self.block(s.body, [c.register for c in s.carries])
+                self._results(s)
+                self.main.add(While((), condition, body, ()))
+            case For():
+                self._for(s)
+            case If():
+                predicate = self._host(s.predicate)
+                for result in s.results:
+                    self._slot(result)
+                then, otherwise = self.block(s.then, s.results), self.block(s.otherwise, s.results)
+                self.main.add(If(predicate, then, otherwise))
+            case StackLength():
+                self.main.add(s)
+                self._from_host(s.result)
+            case Copy() | Library() | Callback() | StackPush() | StackPop() | StackRead() | StackWrite():
+                self.main.add(self._on_host(s))
+            case Leave() | StackReset():
+                self.main.add(s)
+            case _:
+                raise InternalError(f"a {type(s).__name__} stands in the entry of a GPU's program")
+
+    def _condition(self, block: Block) -> Block:
+        with self._inside() as main:
+            self._statements(block)
+            self._flush()
+            found = self._host(block.yields[0])
+        return replace(main.finish(), yields=(found,))
+
+    def _for(self, s: For) -> None:
+        start, stop = self._host(s.start), self._host(s.stop)
+        self._assign([c.register for c in s.carries], [c.initial for c in s.carries])
+        with self._inside() as main:
+            self._from_host(s.index)
+            self._statements(s.body)
+            self._assign([c.register for c in s.carries], s.body.yields)
+        self._results(s)
+        self.main.add(For(s.index, start, stop, main.finish(), LoopKind.SERIAL, s.step))
+
+    def _results(self, s: For | While) -> None:
+        for carry, result in zip(s.carries, s.results, strict=True):
+            self.slots[result] = self.slots[carry.register]
+
+    # -- values that the host and the device hand each other
+
+    def _assign(self, targets: Sequence[Register], values: Sequence[Operand]) -> None:
+        """Write values to the slots of registers, all of them read before any is written."""
+        if targets:
+            stored = [Store(self._slot(t), Address(), v) for t, v in zip(targets, values, strict=True)]
+            if any(self._overlaps(s) for s in stored):
+                self._flush()
+            self.pending += stored
+        self._flush()
+
+    def _from_host(self, register: Register) -> None:
+        """Note a register that the host computes, and write it to a slot if kernels read it."""
+        self.known.add(register)
+        if self.uses[register]:
+            self.main.add(Store(self._slot(register), Address(), register))
+
+    def _host(self, operand: Operand) -> Operand:
+        """Return an operand as the host knows it, read from its slot if the device computed it."""
+        if not isinstance(operand, Register) or operand in self.known:
+            return operand
+        found = Register(operand.dtype, operand.name)
+        self.main.add(Load(found, self.slots[operand], Address()))
+        return found
+
+    def _address(self, address: Address) -> Address:
+        terms = [(self._host(register), factor) for register, factor in address.terms]
+        return Address(address.constant, tuple((r, n) for r, n in terms if isinstance(r, Register)))
+
+    def _view(self, view: View) -> View:
+        return replace(view, start=self._address(view.start)) if view.start.terms else view
+
+    def _argument(self, argument: View | Operand) -> View | Operand:
+        if isinstance(argument, View):
+            return self._view(argument)
+        return View(self.slots[argument]) if isinstance(argument, Register) else argument
+
+    def _on_host(self, s: Statement) -> Statement:
+        """Return a step with its views and operands as the host knows them."""
+        match s:
+            case Copy():
+                return replace(s, target=self._view(s.target), source=self._view(s.source))
+            case Library():
+                taken = [self._view(a) if isinstance(a, View) else self._host(a) for a in s.arguments]
+                return replace(s, arguments=tuple(taken))
+            case Callback():
+                inputs, outputs = (tuple(map(self._view, views)) for views in (s.inputs, s.outputs))
+                return replace(s, inputs=inputs, outputs=outputs)
+            case StackPush():
+                return replace(s, source=self._view(s.source))
+            case StackPop():
+                return replace(s, target=self._view(s.target))
+            case StackRead():
+                return replace(s, index=self._host(s.index), target=self._view(s.target))
+            case StackWrite():
+                return replace(s, index=self._host(s.index), source=self._view(s.source))
+            case _:
+                return s
+
+    # -- kernels of one thread
 
     def _overlaps(self, s: Scalar) -> bool:
         """Whether a waiting access goes to the same bytes under another name: no two parameters of a kernel do."""
@@ -126,33 +231,30 @@ class _Entry:
         waiting = [w for w in self.pending if isinstance(w, Load | Store) and Store in (type(w), type(s))]
         return any(w.buffer is not s.buffer and _share_bytes(w.buffer, s.buffer) for w in waiting)
 
-    def _argument(self, argument: View | Operand) -> View | Operand:
-        return View(self.slots[argument]) if isinstance(argument, Register) else argument
-
-    def flush(self) -> None:
+    def _flush(self) -> None:
         """Make a kernel of the scalars that wait."""
         run, self.pending = self.pending, []
         if not run:
             return
         made = {r for s in run for r in results_of(s)}
         read = dict.fromkeys(r for s in run for r in _registers(s) if r not in made)
-        inside: dict[Register, int] = {}
-        for s in run:
-            for register in _registers(s):
-                inside[register] = inside.get(register, 0) + 1
-        kept = [r for s in run for r in results_of(s) if self.uses.get(r, 0) > inside.get(r, 0)]
+        inside = Counter(r for s in run for r in _registers(s))
+        kept = [r for s in run for r in results_of(s) if self.uses[r] > inside[r]]
         for register in kept:
             self._slot(register)
         self._kernel(run, list(read), kept)
 
-    def _slot(self, register: Register) -> None:
-        start = -(-self.arena // _ALIGNMENT) * _ALIGNMENT if not self.slots else self.arena
-        name = f"{register.name or 'x'}_{len(self.slots)}"
-        self.slots[register] = Buffer(name, register.dtype, 1, Space.ARENA, start, written=True)
-        self.arena = start + _SLOT
+    def _slot(self, register: Register) -> Buffer:
+        found = self.slots.get(register)
+        if found is None:
+            start = -(-self.arena // _ALIGNMENT) * _ALIGNMENT if not self.slots else self.arena
+            name = f"{register.name or 'x'}_{len(self.slots)}"
+            found = self.slots[register] = Buffer(name, register.dtype, 1, Space.ARENA, start, written=True)
+            self.arena = start + _SLOT
+        return found
 
     def _kernel(self, run: Sequence[Scalar], read: Sequence[Register], kept: Sequence[Register]) -> None:
-        written = {buffer for s in run if isinstance(s, Store) for buffer in (s.buffer,)}
+        written = {s.buffer for s in run if isinstance(s, Store)}
         outer = [b for s in run for b, _, _ in accesses_of(s)]
         outer += [self.slots[r] for r in (*read, *kept)]
         own = written | {self.slots[r] for r in kept}
@@ -172,6 +274,16 @@ class _Entry:
         name = f"scalars{len(self.kernels)}"
         self.kernels.append(Function(name, tuple(inner.values()), b.finish()))
         self.main.invoke(name, *inner)
+
+
+def _uses(block: Block) -> Counter[Register]:
+    """Return how often each register is read in a block and the blocks within, yields and initial carries included."""
+    found: Counter[Register] = Counter(r for r in block.yields if isinstance(r, Register))
+    for s in block.statements:
+        found.update(_registers(s))
+        for inner in blocks_of(s):
+            found.update(_uses(inner))
+    return found
 
 
 def _share_bytes(a: Buffer, b: Buffer) -> bool:

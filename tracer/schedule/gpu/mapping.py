@@ -7,9 +7,11 @@ The result is loop IR again: the reference interpreter runs it, and the CUDA bac
     row sums      a block a row where that reads memory smoothly or rows are few (see `row_reductions`)
     scalars       computed by the entry between nests: kernels of one thread, handed on through memory (`host_plan`)
 
-Everything depends on shapes and dtypes alone, never on the device, so results do not either. Nests without a kernel yet
-stay as they were, with the reason in `left`: control flow, library calls, callbacks, scatters, and loops whose
-iterations depend on each other.
+    others        loops whose iterations depend on each other, scatters: one thread, in order
+    control flow  loops and branches of the entry are the host's, around kernels
+
+Everything depends on shapes and dtypes alone, never on the device, so results do not either. What no kernel does is
+told in `left`: library calls, callbacks.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from tracer.errors import DeviceError, message
 from tracer.ir.loop import Block, Function, LoopKind, Module, Operand, Statement
 from tracer.ir.loop.build import Builder
 from tracer.ir.scalar import ScalarOp
-from tracer.schedule.gpu.host_plan import left_on_host, runs_straight, scalars_to_kernels
+from tracer.schedule.gpu.host_plan import left_on_host, scalars_to_kernels
 from tracer.schedule.gpu.row_reductions import Row, map_rows, row_of
 from tracer.schedule.gpu.threads import WARP, Axes, Unfit, in_thread, split, through_memory
 
@@ -33,18 +35,27 @@ _MANY_ROWS = 1024  # that keep a GPU busy with one thread a row
 
 @dataclass(frozen=True, slots=True)
 class GpuSchedule:
-    """A module whose nests are kernels as far as they can be. left: what still needs the host, a sentence each."""
+    """A module whose nests are kernels as far as they can be.
+
+    reasons: of the nests without a kernel, a sentence each. on_host: library routines and callbacks, likewise.
+    """
 
     module: Module
-    left: tuple[str, ...]
+    reasons: tuple[str, ...]
+    on_host: tuple[str, ...] = ()
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """All that no kernel does."""
+        return (*self.reasons, *self.on_host)
 
     def require(self, name: str) -> Module:
         """Return the module, if a GPU can run all of it. Raises DeviceError that lists the steps it cannot."""
-        if self.left:
+        if self.reasons:
             raise DeviceError(
                 message(
                     f"{name}: this program does not run on a GPU yet",
-                    *self.left,
+                    *self.reasons,
                     help="run it on the CPU; .lower(...).cuda() shows the kernels that it has",
                 )
             )
@@ -58,27 +69,33 @@ def map_to_gpu(module: Module) -> GpuSchedule:
     """
     entry = next(f for f in module.functions if f.name == module.entry)
     nests = [f for f in module.functions if f.name != module.entry]
-    reasons: dict[str, str] = {}
+    mapped, reasons = [], dict[str, str]()
     for nest in nests:
         try:
-            _kernel(nest)
+            mapped.append(_kernel(nest))
         except Unfit as unfit:
             reasons[nest.name] = str(unfit)
-    straight = not reasons and runs_straight(entry)
-    mapped = [nest if nest.name in reasons else _kernel(nest, in_memory=straight) for nest in nests]
-    result = replace(module, functions=(*mapped, entry))
-    left = (*(f"{name}: {reason}" for name, reason in reasons.items()), *left_on_host(entry))
-    return GpuSchedule(scalars_to_kernels(result) if straight else result, left)
+    left, host = tuple(f"{name}: {reason}" for name, reason in reasons.items()), left_on_host(entry)
+    if reasons:
+        others = [nest for nest in nests if nest.name in reasons]
+        return GpuSchedule(replace(module, functions=(*mapped, *others, entry)), left, host)
+    return GpuSchedule(scalars_to_kernels(replace(module, functions=(*mapped, entry))), left, host)
 
 
-def _kernel(nest: Function, *, in_memory: bool = False) -> Function:
-    """Return the nest as a kernel. in_memory: its scalar parameters are read from memory. Raises Unfit."""
-    parameters, loads = through_memory(nest.parameters) if in_memory else (nest.parameters, ())
-    axes, body = split(nest.body)
-    row = row_of(body)
-    if row is not None and _takes_a_block(axes, row):
-        return Function(nest.name, parameters, map_rows(axes, row, loads))
-    return Function(nest.name, parameters, map_elements(axes, body, loads))
+def _kernel(nest: Function) -> Function:
+    """Return the nest as a kernel, which reads scalar parameters from memory. Raises Unfit.
+
+    Loops that no threads can share run in one thread: correct, and slow.
+    """
+    parameters, loads = through_memory(nest.parameters)
+    try:
+        axes, body = split(nest.body)
+        row = row_of(body)
+        if row is not None and _takes_a_block(axes, row):
+            return Function(nest.name, parameters, map_rows(axes, row, loads))
+        return Function(nest.name, parameters, map_elements(axes, body, loads))
+    except Unfit:
+        return Function(nest.name, parameters, map_alone(nest.body.statements, loads))
 
 
 def _takes_a_block(axes: Axes, row: Row) -> bool:
@@ -106,6 +123,19 @@ def map_elements(axes: Axes, body: Sequence[Statement], loads: Sequence[Statemen
                 _element(b, axes, position, body)
         else:
             _element(b, axes, position, body)
+    return b.finish()
+
+
+def map_alone(body: Sequence[Statement], loads: Sequence[Statement] = ()) -> Block:
+    """Return a kernel whose only thread runs all loops in order."""
+    b = Builder()
+    with (
+        b.for_("b", 0, 1, kind=LoopKind.BLOCK),
+        b.for_("t", 0, WARP, kind=LoopKind.THREAD) as thread,
+        b.if_(b.compute(ScalarOp.EQ, thread.index, 0)),
+    ):
+        for statement in (*loads, *in_thread(body, {}, alone=True)):
+            b.add(statement)
     return b.finish()
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Final
 
 from tracer.ir.dtypes import I64, U32
 from tracer.ir.loop import (
     Address,
+    Alloc,
     Block,
     Buffer,
     Callback,
@@ -111,30 +112,54 @@ def is_reduction(loop: For) -> bool:
 # -- a thread's own statements -------------------------------------------------------------------------
 
 
-def in_thread(statements: Sequence[Statement], names: Names) -> Iterator[Statement]:
-    """Yield the statements as one thread runs them: loops in order, reductions with ordinary carries. Raises Unfit."""
+def in_thread(statements: Sequence[Statement], names: Names, *, alone: bool = False) -> Iterator[Statement]:
+    """Yield the statements as one thread runs them: loops in order, reductions with ordinary carries. Raises Unfit.
+
+    alone: whether the kernel has no other thread, so that it may update any memory cell, and allocate.
+    """
     for s in statements:
         match s:
             case For():
-                yield from _serial(s, names)
+                yield from _serial(s, names, alone)
+            case While():
+                carries = tuple(replace(c, initial=_name(c.initial, names)) for c in s.carries)
+                yield While(carries, _block(s.condition, names, alone), _block(s.body, names, alone), s.results)
             case If():
-                then, otherwise = (_block(block, names) for block in (s.then, s.otherwise))
+                then, otherwise = (_block(block, names, alone) for block in (s.then, s.otherwise))
                 yield If(_name(s.predicate, names), then, otherwise, s.results)
             case Compute() | Load() | Store() | Fault():
                 yield renamed(s, names)
+            case Update() if alone:
+                old, new = Register(s.buffer.dtype, "old"), Register(s.buffer.dtype, "new")
+                yield Load(old, s.buffer, s.address, s.mask)
+                yield Compute(new, s.op, (old, s.value))
+                yield Store(s.buffer, s.address, new, s.mask)
+            case Copy() if alone:
+                yield from _copied(s)
+            case Alloc() if alone and s.buffer.space is Space.LOCAL:
+                yield s
             case Update():
                 raise Unfit("updates of shared memory cells (a scatter), which need atomic operations")
-            case Library() | Callback() | While() | Copy():
+            case Library() | Callback() | Copy():
                 raise Unfit(f"a {type(s).__name__.lower()} step within a loop")
             case _:
                 raise Unfit(f"a {type(s).__name__} within a loop")
 
 
-def _block(block: Block, names: Names) -> Block:
-    return Block(tuple(in_thread(block.statements, names)), tuple(_name(v, names) for v in block.yields))
+def _copied(s: Copy) -> Iterator[Statement]:
+    """Yield a copy of memory as a loop over its elements."""
+    index, value = Register(I64, "i"), Register(s.target.buffer.dtype, "copied")
+    source, target = (Address(v.start.constant, (*v.start.terms, (index, 1))) for v in (s.source, s.target))
+    body = Block((Load(value, s.source.buffer, source), Store(s.target.buffer, target, value)))
+    yield For(index, constant(0, I64), constant(s.count, I64), body)
 
 
-def _serial(loop: For, names: Names) -> Iterator[Statement]:
+def _block(block: Block, names: Names, alone: bool) -> Block:
+    statements = tuple(in_thread(block.statements, names, alone=alone))
+    return Block(statements, tuple(_name(v, names) for v in block.yields))
+
+
+def _serial(loop: For, names: Names, alone: bool) -> Iterator[Statement]:
     if loop.kind not in (LoopKind.SERIAL, LoopKind.PARALLEL):
         raise Unfit(f"a {loop.kind.value} loop, mapped already")
     pairs = list(zip(loop.carries, loop.results, strict=True))
@@ -143,7 +168,7 @@ def _serial(loop: For, names: Names) -> Iterator[Statement]:
         Carry(c.register, _name(c.initial, names) if c.identity is None else c.identity) for c in loop.carries
     )
     yield For(
-        loop.index, _name(loop.start, names), _name(loop.stop, names), _block(loop.body, names), LoopKind.SERIAL,
+        loop.index, _name(loop.start, names), _name(loop.stop, names), _block(loop.body, names, alone), LoopKind.SERIAL,
         loop.step, 1, carries, partial,
     )  # fmt: skip
     for (c, whole), part in zip(pairs, partial, strict=True):

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from tracer.codegen.cuda.source import Kernel
+from tracer.codegen.reference.library import LIBRARY_REFERENCE
 from tracer.ir.dtypes import DType
 from tracer.ir.loop import Buffer
 from tracer.runtime.cuda.driver import storage
@@ -73,9 +74,30 @@ class SimulatedDriver:
         if self.counts is not None:
             self.counts[kernel.name] = found
 
+    def routine(self, name: str, arguments: Sequence[Any]) -> None:
+        """Call a routine's reference in NumPy, which stands for the library of a card."""
+        LIBRARY_REFERENCE[name](*[_Span(x) if isinstance(x, DeviceMemory) else x for x in arguments])
+
     def synchronize(self) -> None:
         """Do nothing: every launch runs to its end."""
 
     def memory_stats(self) -> dict[str, int]:
         """Return `bytes_limit`; bytes in use are the host's."""
         return {"bytes_limit": LIMIT}
+
+
+class _Span:
+    """Device memory as routines take it: see `codegen.reference.library`."""
+
+    def __init__(self, memory: DeviceMemory) -> None:
+        self._memory = memory
+
+    def read(self, count: int, dtype: DType) -> np.ndarray[Any, Any]:
+        """Return the first `count` values of `dtype`."""
+        part: DeviceMemory = self._memory[: count * dtype.itemsize]
+        return part.get().view(dtype)
+
+    def write(self, values: np.ndarray[Any, Any]) -> None:
+        """Store all the values, in row-major order."""
+        data = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+        copy(self._memory[: data.size], DeviceMemory.holding(data))
