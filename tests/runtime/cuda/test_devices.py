@@ -13,7 +13,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
-from tracer import grad, hessian, jacfwd, jacrev, jit, jvp, random, value_and_grad, vjp, vmap
+from tracer import grad, hessian, jacfwd, jacrev, jit, jvp, lax, random, value_and_grad, vjp, vmap
 from tracer.errors import DeviceError, ExportError, OutOfBoundsError
 from tracer.runtime.compile import compile as compiling
 from tracer.trace.device_value import DeviceValue
@@ -25,17 +25,6 @@ X = np.linspace(0.1, 2.0, 12).reshape(3, 4)
 @pytest.fixture
 def x() -> tnp.ndarray:
     return tracer.device_put(X, SIM)
-
-
-@pytest.fixture
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiling for the CPU, and copies to the host, raise until the test allows them again."""
-
-    def refuse(*_: object, **__: object) -> Any:
-        raise AssertionError("a program of the device was compiled for the CPU, or copied to the host")
-
-    monkeypatch.setattr(compiling, "compile_program", refuse)
-    monkeypatch.setattr(DeviceValue, "host", refuse)
 
 
 def softmax(x: Any) -> Any:
@@ -219,9 +208,64 @@ def test_copies_and_pickles(x: tnp.ndarray) -> None:
         np.from_dlpack(x)
 
 
-def test_programs_that_need_the_host_are_refused(x: tnp.ndarray) -> None:
-    with pytest.raises(DeviceError, match="this program does not run on a GPU yet\n"):
-        jit(lambda x: tracer.lax.while_loop(lambda c: c.sum() < 100, lambda c: 2.0 * c, x))(x)
+def _steps(x: Any) -> Any:
+    return lax.scan(lambda c, v: (tnp.sin(0.5 * c + v.sum()), c + v), 0.0, x)
+
+
+def _doubled(x: Any) -> Any:
+    return lax.while_loop(
+        lambda c: (c[0].sum() < 100) & (c[1] < 50), lambda c: (1.5 * c[0] + tnp.sin(c[0]), c[1] + 1), (x, 0)
+    )
+
+
+PROGRAMS: dict[str, Callable[[Any], Any]] = {
+    "while": _doubled,
+    "gradient of while": grad(lambda x: _doubled(x)[0].sum()),
+    "while of lanes": vmap(lambda row: lax.while_loop(lambda c: c.sum() < 100, lambda c: 1.5 * c, row)),
+    "scan": _steps,
+    "gradient of scan": grad(lambda x: _steps(x)[0]),
+    "cond": lambda x: lax.cond(x.sum() > 3, lambda x: 2.0 * x, lambda x: -x, x),
+    "slices in a loop": lambda x: lax.fori_loop(
+        0, 3, lambda i, a: a + lax.dynamic_slice(x, (i, 0), (1, 4))[0], tnp.zeros(4)
+    ),
+    "matrix product": lambda x: x @ x.T,
+    "convolution": lambda x: lax.conv(x[None, None], x[None, None, :2, :2], (1, 1), "SAME"),
+    "sort": lambda x: tnp.sort(x.ravel())[::-1],
+    "scatter": lambda x: tnp.zeros(5).at[tnp.array([0, 1, 1, 4])].add(x[0]),
+    "cumulative": lambda x: tnp.cumsum(x.ravel()),
+    "factors": lambda x: tnp.linalg.cholesky(x @ x.T + tnp.eye(3)),
+    "singular values": lambda x: tnp.linalg.svd(x)[1],
+    "Fourier": tnp.fft.fft,
+    "callback": lambda x: tracer.pure_callback(np.sin, tracer.ShapeDtypeStruct(x.shape, x.dtype), x),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_control_flow_and_library_calls_run_as_programs(name: str, x: tnp.ndarray) -> None:
+    function = jit(PROGRAMS[name])
+    wanted, got = (tracer.tree.leaves(function(v)) for v in (tnp.asarray(X), x))
+    for a, b in zip(got, wanted, strict=True):
+        assert str(a.device) == SIM
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 300])
+def test_loops_of_every_length_and_their_gradients(count: int) -> None:
+    def total(a: Any) -> Any:
+        return lax.while_loop(lambda c: c[1] < count, lambda c: (0.9 * c[0] + tnp.sin(a), c[1] + 1), (a, 0))[0]
+
+    a = np.float64(0.3)
+    for function in (jit(total), jit(grad(total))):
+        np.testing.assert_allclose(float(function(tracer.device_put(a, SIM))), float(function(a)), rtol=1e-12)
+
+
+def test_a_fault_ends_a_loop_that_depends_on_it() -> None:
+    def walk(table: Any, start: Any) -> Any:
+        return lax.while_loop(lambda i: table[i] != 0, lambda i: i + 1, start)
+
+    table = tracer.device_put(np.ones(5, int), SIM)
+    with pytest.raises(OutOfBoundsError, match=r"index out of bounds at test_devices\.py:\d+\n"):
+        int(jit(walk)(table, 2))
 
 
 def test_missing_devices_are_refused() -> None:

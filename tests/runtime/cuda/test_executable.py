@@ -9,17 +9,13 @@ import pytest
 
 from tests.codegen.cuda.test_emit import CHECKED, gpu_module
 from tests.cudasim.running import run, simulated
-from tests.runtime.programs import count_to
 from tests.schedule.gpu.gpu_programs import PROGRAMS, inputs_of, program_of
 from tracer.codegen.cuda.emit import emit_cuda
 from tracer.errors import DeviceError, InternalError
 from tracer.ir.loop import Space
-from tracer.ir.target import CUDA
 from tracer.primitives.base.reference import run_reference
 from tracer.runtime.cuda.driver import CupyDriver, load_cupy
 from tracer.runtime.cuda.executable import Executable
-from tracer.schedule.gpu.mapping import map_to_gpu
-from tracer.schedule.pipeline import loops
 
 
 def test_the_lowest_fault_is_reported() -> None:
@@ -37,13 +33,6 @@ def test_an_input_of_another_size_is_refused() -> None:
     with pytest.raises(InternalError) as caught:
         Executable(source, driver).run([driver.upload(np.zeros(33))])
     assert str(caught.value) == "cuda: 'in0' is float32[33], got 264 bytes"
-
-
-def test_steps_that_need_the_host_are_refused() -> None:
-    program = program_of(lambda x: [count_to(9.0)(x)], [("float64", ())])
-    source = emit_cuda(map_to_gpu(loops(program, CUDA).module).module)
-    with pytest.raises(DeviceError, match=r"these steps do not run on a GPU yet\n(.|\n)*  while\n"):
-        Executable(source, simulated())
 
 
 @pytest.mark.skipif(importlib.util.find_spec("cupy") is not None, reason="CuPy is here")

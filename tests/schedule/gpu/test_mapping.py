@@ -13,7 +13,6 @@ from tests.runtime.programs import call_host, count_to, take
 from tests.schedule.gpu.gpu_programs import PROGRAMS, inputs_of, program_of
 from tracer.codegen.reference.interpreter import Order, Outcome, interpret
 from tracer.codegen.status import Status
-from tracer.errors import DeviceError
 from tracer.ir.dtypes import BF16, short_name
 from tracer.ir.loop import Constant, For, Function, Library, LoopKind, Module, Space, View
 from tracer.ir.loop.check import check_module
@@ -24,7 +23,6 @@ from tracer.ir.target import CUDA
 from tracer.ir.types import array_type
 from tracer.passes.pipeline import optimize
 from tracer.primitives.arrays.reductions.reductions import reduce_sum
-from tracer.primitives.arrays.sorting import sort
 from tracer.primitives.base.reference import run_reference
 from tracer.primitives.control.cumulative import cumsum
 from tracer.primitives.elementwise.arithmetic import add, mul
@@ -167,24 +165,31 @@ def product(x: Any, y: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("function", "types", "left"),
+    ("function", "types", "on_host"),
     [
         (product, MATRICES, ("main: the library routine gemm_f32",)),
-        (lambda x: [count_to(9.0)(reduce_sum(x, axes=(0,)))], VECTOR, ("main: a while loop",)),
         (lambda x: [call_host(np.sort, x)], VECTOR, ("main: a callback into Python",)),
-        (
-            lambda x: [cumsum(x, axis=0)],
-            VECTOR,
-            ("nest0: a loop whose rounds follow each other, with nothing around it for threads to share",),
-        ),
+        (lambda x: [count_to(9.0)(reduce_sum(x, axes=(0,)))], VECTOR, ()),
+        (lambda x: [cumsum(x, axis=0)], VECTOR, ()),
     ],
 )
-def test_what_has_no_kernel_is_named_and_stays_as_it_was(function: Any, types: Any, left: tuple[str, ...]) -> None:
+def test_steps_that_no_kernel_does_are_named(function: Any, types: Any, on_host: tuple[str, ...]) -> None:
     schedule = mapped(program_of(function, types))
-    assert schedule.left == left
+    assert (schedule.reasons, schedule.on_host) == ((), on_host)
+    assert schedule.require("f") is schedule.module
 
 
-def test_the_rest_of_a_program_that_does_not_fit_is_mapped_all_the_same(rng: np.random.Generator) -> None:
+def test_the_host_s_part_keeps_no_scalars(rng: np.random.Generator) -> None:
+    program = program_of(lambda x: [count_to(9.0)(reduce_sum(mul(x, x), axes=(0,)))], VECTOR)
+    module, x = mapped(program).module, rng.standard_normal(40).astype(np.float32)
+    entry = next(f for f in module.functions if f.name == module.entry)
+    kinds = {type(s).__name__ for s in statements_of(entry.body)}
+    assert kinds == {"Invoke", "Leave", "Load", "While"}
+    _, outputs = run(module, [x])
+    np.testing.assert_allclose(outputs[0], run_reference(program, [x])[0], rtol=1e-6)
+
+
+def test_loops_in_order_run_in_one_thread(rng: np.random.Generator) -> None:
     program = program_of(lambda x: [mul(x, x), cumsum(add(x, 1.0), axis=0)], VECTOR)
     schedule, x = mapped(program), rng.standard_normal(40).astype(np.float32)
     kinds = {s.kind for f in schedule.module.functions for s in statements_of(f.body) if isinstance(s, For)}
@@ -192,21 +197,6 @@ def test_the_rest_of_a_program_that_does_not_fit_is_mapped_all_the_same(rng: np.
     _, outputs = run(schedule.module, [x])
     for got, wanted in zip(outputs, run_reference(program, [x]), strict=True):
         np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
-
-
-def test_requiring_a_gpu_says_what_is_missing() -> None:
-    schedule = mapped(program_of(product, MATRICES, "f"))
-    with pytest.raises(DeviceError) as caught:
-        schedule.require("cuda of f")
-    assert str(caught.value).splitlines() == [
-        "cuda of f: this program does not run on a GPU yet",
-        "  main: the library routine gemm_f32",
-        "  help: run it on the CPU; .lower(...).cuda() shows the kernels that it has",
-    ]
-
-
-def test_sorting_has_no_kernel() -> None:
-    assert mapped(program_of(lambda x: [sort(x)], VECTOR)).left != ()
 
 
 # -- breadth ---------------------------------------------------------------------------------------------

@@ -134,7 +134,8 @@ def _process(
     """Run an operation on the device of its operands."""
     assert isinstance(trace, DeviceTrace)
     program = params["program"] if primitive is call_p else single_equation(primitive, operands, params)
-    return trace.device.run(program, [x for x in operands if isinstance(x, Array)])
+    results: list[Array] = trace.device.run(program, [x for x in operands if isinstance(x, Array)])
+    return results
 
 
 def to_host(array: Array) -> Array:

@@ -29,6 +29,7 @@ from tracer.ir.loop import (
     Space,
     Statement,
     Store,
+    Transpose,
     Update,
     While,
 )  # fmt: skip
@@ -135,7 +136,9 @@ def in_thread(statements: Sequence[Statement], names: Names, *, alone: bool = Fa
                 yield Compute(new, s.op, (old, s.value))
                 yield Store(s.buffer, s.address, new, s.mask)
             case Copy() if alone:
-                yield from _copied(s)
+                yield _moved(s, (constant(s.count, I64),), (1,), (1,))
+            case Transpose() if alone:
+                yield _moved(s, (s.rows, s.columns), (s.target_stride, 1), (1, s.source_stride))
             case Alloc() if alone and s.buffer.space is Space.LOCAL:
                 yield s
             case Update():
@@ -146,12 +149,16 @@ def in_thread(statements: Sequence[Statement], names: Names, *, alone: bool = Fa
                 raise Unfit(f"a {type(s).__name__} within a loop")
 
 
-def _copied(s: Copy) -> Iterator[Statement]:
-    """Yield a copy of memory as a loop over its elements."""
-    index, value = Register(I64, "i"), Register(s.target.buffer.dtype, "copied")
-    source, target = (Address(v.start.constant, (*v.start.terms, (index, 1))) for v in (s.source, s.target))
-    body = Block((Load(value, s.source.buffer, source), Store(s.target.buffer, target, value)))
-    yield For(index, constant(0, I64), constant(s.count, I64), body)
+def _moved(s: Copy | Transpose, sizes: Sequence[Operand], target: Sequence[int], source: Sequence[int]) -> For:
+    """Return a move of memory as loops over its elements. target, source: strides of the loops, in elements."""
+    indices, value = [Register(I64, "i") for _ in sizes], Register(s.target.buffer.dtype, "moved")
+    read = summed(s.source.start.constant, *s.source.start.terms, *zip(indices, source, strict=True))
+    write = summed(s.target.start.constant, *s.target.start.terms, *zip(indices, target, strict=True))
+    body = Block((Load(value, s.source.buffer, read), Store(s.target.buffer, write, value)))
+    for index, size in reversed(list(zip(indices, sizes, strict=True))):
+        loop = For(index, constant(0, I64), size, body)
+        body = Block((loop,))
+    return loop
 
 
 def _block(block: Block, names: Names, alone: bool) -> Block:
@@ -160,7 +167,7 @@ def _block(block: Block, names: Names, alone: bool) -> Block:
 
 
 def _serial(loop: For, names: Names, alone: bool) -> Iterator[Statement]:
-    if loop.kind not in (LoopKind.SERIAL, LoopKind.PARALLEL):
+    if loop.kind not in (LoopKind.SERIAL, LoopKind.PARALLEL, *([LoopKind.VECTOR] if alone else [])):
         raise Unfit(f"a {loop.kind.value} loop, mapped already")
     pairs = list(zip(loop.carries, loop.results, strict=True))
     partial = tuple(r if c.combine is None else Register(r.dtype, "part") for c, r in pairs)
