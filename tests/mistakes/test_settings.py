@@ -13,15 +13,13 @@ from tests.mistakes.told import X, fails
 from tracer import errors, jit
 
 
+@pytest.mark.skipif(importlib.util.find_spec("cupy") is not None, reason="CuPy is here")
 def test_a_gpu_that_is_not_there() -> None:
-    missing = "whole programs do not run on GPUs yet"
-    if importlib.util.find_spec("cupy") is None:
-        missing = f"CuPy is not installed (the extra tracer[cuda]); and {missing}"
     fails(
         errors.DeviceError,
         lambda: tracer.device_put(X, "cuda:0"),  # here
-        f"device_put at @here: no device 'cuda:0'\n  {missing}\n"
-        "  help: jit(f).lower(x).cuda() shows the kernels that a program would have",
+        "device_put at @here: no device 'cuda:0'\n  CuPy, which launches kernels, is not installed\n"
+        "  help: pip install 'tracer[cuda]'",
     )
 
 

@@ -62,10 +62,10 @@ def test_default_device_takes_the_cpu() -> None:
 
 @pytest.mark.parametrize("what", [devices, lambda d: device_put(1.0, d), lambda d: default_device(d).__enter__()])
 def test_a_gpu_is_refused_with_what_is_missing(what: object) -> None:
-    with pytest.raises(DeviceError, match=r"no device 'cuda:1'\n.*whole programs do not run on GPUs yet\n  help: jit"):
+    with pytest.raises(DeviceError, match=r"no device 'cuda:1'\n  (CuPy|there is no)"):
         what("cuda:1")  # type: ignore[operator]
 
 
 def test_a_device_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(DeviceError, match=r"^device_put at test_devices.py:\d+: no device 'tpu'\n  help: there is "):
+    with pytest.raises(DeviceError, match=r"^device_put at test_devices.py:\d+: no device 'tpu'\n  help: there are "):
         device_put(1.0, "tpu")

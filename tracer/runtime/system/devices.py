@@ -289,7 +289,8 @@ def found_device(device: Any, what: str) -> Any:
     try:
         return others.module.device_named(platform, int(named[2] or 0))
     except DeviceError as error:
-        raise DeviceError(message(f"{what}{here()}: no device {device!r}", *str(error).splitlines())) from None
+        reasons = [line.strip() for line in str(error).splitlines()]
+        raise DeviceError(message(f"{what}{here()}: no device {device!r}", *reasons)) from None
 
 
 def check_device(device: Any, what: str) -> None:

@@ -6,12 +6,11 @@ The result is loop IR again: the reference interpreter runs it, and the CUDA bac
                   reductions within run in order in their thread
     row sums      a block a row where that reads memory smoothly or rows are few (see `row_reductions`)
     scalars       computed by the entry between nests: kernels of one thread, handed on through memory (`host_plan`)
+    in order      loops whose iterations depend on each other, and scatters: one thread
+    control flow  loops and branches of the entry are the host's, around kernels
 
-    in order        loops whose iterations depend on each other, and scatters: one thread
-    control flow    loops and branches of the entry are the host's, around kernels
-
-Everything depends on shapes and dtypes alone, never on the device, so results do not either. Library
-routines and callbacks are steps of the host, told in `on_host`.
+Everything depends on shapes and dtypes alone, never on the device, so results do not either. Library routines and
+callbacks are steps of the host, told in `on_host`.
 """
 
 from __future__ import annotations
