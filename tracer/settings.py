@@ -11,7 +11,6 @@ A setting that is read while a function is traced or compiled is part of the key
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import operator
 import os
 import threading
@@ -196,19 +195,12 @@ def _read_bool(value: Any) -> bool:
 
 def _read_device(value: Any) -> str:
     name, colon, ordinal = str(value).partition(":")
-    if name == "cuda" and (ordinal.isdecimal() or not colon):
-        raise DeviceError(message(f"config.default_device: no device {str(value)!r}", *missing_cuda()))
+    if name in ("cuda", "cuda-sim") and (ordinal.isdecimal() or not colon):
+        text = f"config.default_device: arrays are made on the CPU, not on {str(value)!r}"
+        raise DeviceError(message(text, help=f"move them: tracer.device_put(x, {str(value)!r})"))
     if name != "cpu" or ordinal not in ("", "0"):
         raise ValueError
     return "cpu"
-
-
-def missing_cuda() -> tuple[str, str]:
-    """Return the lines of an error that say why no GPU takes arrays, and what there is for them."""
-    missing = "whole programs do not run on GPUs yet"
-    if importlib.util.find_spec("cupy") is None:
-        missing = f"CuPy is not installed (the extra tracer[cuda]); and {missing}"
-    return missing, "help: jit(f).lower(x).cuda() shows the kernels that a program would have"
 
 
 def _read_bits(value: Any) -> int | None:
