@@ -86,7 +86,7 @@ SIZES_NOT_TRIED = {
         name: ({"no axes"}, _AXES)
         for name in (
             "iota", "concatenate", "split", "cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "sort", "top_k",
-            "conv", "fft",
+            "conv", "fft", "row_products",
         )
     },
     **{name: (KINDS_OF_SIZE - {"no axes"}, _ONE_LOOP) for name in ("loop_push", "loop_pull", "loop_bend")},

@@ -79,6 +79,7 @@ TOLERANCES: Final[dict[str, Tolerance]] = {
     "cumlogsumexp": Tolerance(32, "a rounding error for every step", absolute=16),
     "dot_general": Tolerance(8, _PRODUCTS, of_terms=True),
     "conv": Tolerance(8, _SUMS, of_terms=True),
+    "row_products": Tolerance(8, _SUMS, of_terms=True),
     "triangular_solve": Tolerance(256, _SOLVES, absolute=64),
     "cholesky": Tolerance(64, _SOLVES, absolute=64),
     "solve": Tolerance(512, _SOLVES, absolute=256),

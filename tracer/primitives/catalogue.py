@@ -26,6 +26,7 @@ from tracer.primitives.control.linear_solve import LINEAR_SOLVES
 from tracer.primitives.control.reverse.bounded_reverse import REVERSAL
 from tracer.primitives.control.reverse.remat import CHECKPOINT
 from tracer.primitives.control.reverse.residual_stacks import STACKS
+from tracer.primitives.control.row_products import SPARSE_PRODUCTS
 from tracer.primitives.control.safe_operands import STAND_INS
 from tracer.primitives.control.scan import SCAN
 from tracer.primitives.control.scatter_mul import SCATTER_MUL
@@ -94,6 +95,7 @@ CATALOGUE: Final[tuple[Primitive, ...]] = (
     *SPECTRAL,
     *SIMILARITY,
     *TRIDIAGONAL_SOLVES,
+    *SPARSE_PRODUCTS,
     *LINEAR_SOLVES,
     *RANDOM,
     *CALLS,

@@ -12,6 +12,7 @@ import tracer
 import tracer.numpy as tnp
 from tracer import errors, jit, lax, vmap
 from tracer.experimental import sparse
+from tracer.scipy.sparse.linalg import cg
 
 DTYPES = ("float32", "float64", "complex64", "complex128", "int32", "int64")
 SOME = ("float32", "complex128")  # under jit
@@ -407,3 +408,48 @@ def test_wrong_calls_say_what_was_expected(number: int) -> None:
         call()
     line = call.__code__.co_firstlineno
     assert str(told.value) == text.replace("{}", f"test_arrays.py:{line}")
+
+
+def test_products_by_rows_have_derivatives_of_every_mode_and_order() -> None:
+    a = drawn((6, 5), seed=3)
+    m, v = sparse.CSR.fromdense(a), np.arange(5.0)
+
+    def energy(data: Any, x: Any) -> Any:
+        return tnp.sin(sparse.CSR((data, m.indices, m.indptr), shape=m.shape) @ x).sum()
+
+    def dense(data: Any, x: Any) -> Any:
+        rows, columns = np.nonzero(a)
+        return tnp.sin(tnp.zeros(m.shape).at[rows, columns].set(data) @ x).sum()
+
+    for argument in (0, 1):
+        same(jit(tracer.grad(energy, argument))(m.data, v), tracer.grad(dense, argument)(m.data, v))
+        same(tracer.hessian(energy, argument)(m.data, v), tracer.hessian(dense, argument)(m.data, v))
+        same(tracer.jacfwd(energy, argument)(m.data, v), tracer.jacrev(dense, argument)(m.data, v))
+    pattern = tracer.jacobian_sparsity(lambda x: m @ x)(v)
+    same(pattern.todense(), a != 0)
+
+
+def test_conjugate_gradients_with_a_matrix_by_rows_are_differentiable() -> None:
+    a = np.diag(np.full(6, 4.0)) - np.eye(6, k=1) - np.eye(6, k=-1)
+    m, b = sparse.CSR.fromdense(a), np.arange(6.0)
+
+    def solved(data: Any, b: Any) -> Any:
+        matrix = sparse.CSR((data, m.indices, m.indptr), shape=m.shape)
+        return cg(lambda x: matrix @ x, b, tol=1e-12)[0]
+
+    weights = np.linspace(1, 2, 6)
+    found = jit(tracer.grad(lambda d, b: weights @ solved(d, b), (0, 1)))(m.data, b)
+    adjoint = np.linalg.solve(a, weights)
+    same(found[1], adjoint)
+    rows, columns = np.nonzero(a)
+    same(found[0], -adjoint[rows] * np.linalg.solve(a, b)[columns])
+
+
+@pytest.mark.parametrize("kind", [sparse.CSR, sparse.CSC])
+def test_padding_of_compressed_matrices_adds_nothing_though_it_is_nan(kind: Any) -> None:
+    data, indices, indptr = np.array([2.0, np.nan, 3.0, np.nan]), np.array([1, -1, 0, 0]), np.array([0, 2, 3])
+    m = kind((data, indices, indptr), shape=(2, 2))
+    dense = np.array([[0, 2.0], [3, 0]]) if kind is sparse.CSR else np.array([[0, 3.0], [2, 0]])
+    for x in (np.array([1.0, 10]), np.array([[1.0, 5], [10, 7]])):
+        same(m @ x, dense @ x)
+        same(x.T @ m, x.T @ dense)

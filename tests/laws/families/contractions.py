@@ -1,14 +1,17 @@
-"""Cases of dot_general and conv."""
+"""Cases of dot_general, conv and row_products."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from tests.laws.cases import ALL, NUMBERS, WIDE, Case, case, typed
-from tests.laws.values import additive, direction, small_integers
+from tests.laws.values import Array, Between, additive, direction, small_integers
 from tests.primitives.linalg.test_dot_general import PATTERNS
 from tracer.ir import dtypes
+from tracer.ir.types import Type, storage_type
 from tracer.primitives.catalogue import BY_NAME
 
 EMPTY = [
@@ -65,9 +68,16 @@ CONVOLUTIONS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
     ((2, 3, 19, 23), (5, 3, 3, 3), {"padding": ((1, 1), (0, 2))}),
 ]
 
+# entries, rows, the array
+ROWS: list[tuple[int, int, tuple[int, ...]]] = [
+    (7, 4, (5,)), (9, 3, (4, 3)), (0, 2, (3,)), (3, 0, (2,)), (4, 2, (0, 2)), (3, 2, (2, 0)), (1, 1, (1,)),
+    (40, 33, (17, 3)), (6, 3, (4, 2, 3)), (1031, 5, (1025,)),
+]  # fmt: skip
+
 
 def contraction_cases() -> Iterator[Case]:
     """Every pattern on f64 and c128 and one more dtype; the first on every dtype."""
+    yield from _row_products()
     dot_p, conv_p = BY_NAME["dot_general"], BY_NAME["conv"]
     patterns = [(left, right, numbers) for left, right, numbers, _ in PATTERNS] + EMPTY + LARGE + SINGLE
     for turn, (left, right, numbers) in enumerate(patterns):
@@ -101,4 +111,23 @@ def contraction_cases() -> Iterator[Case]:
             yield case(
                 conv_p, [typed(short, *left), typed(short, *right)], additive, direction if short in WIDE else None,
                 preferred_element_type=dtypes.BY_SHORT_NAME[short], **params,
+            )  # fmt: skip
+
+
+def _row_products() -> Iterator[Case]:
+    for turn, (count, rows, shape) in enumerate(ROWS):
+
+        def starts(rng: np.random.Generator, type: Type, count: int = count) -> Array:
+            """Places in order, the first 0, some rows empty, some entries beyond the last."""
+            places = np.sort(rng.integers(0, count + 1, storage_type(type).shape))
+            places[:1] = 0
+            return np.asarray(places.astype(storage_type(type).dtype))
+
+        columns = Between(-2, shape[0] + 2)
+        for short in NUMBERS if turn < 2 else dict.fromkeys(("f64", "c128", NUMBERS[turn])):
+            index = ("i64", "i32")[turn % 2]
+            types = [typed(short, count), typed(index, count), typed(index, rows + 1), typed(short, *shape)]
+            yield case(
+                BY_NAME["row_products"], types, [additive, columns, starts, additive],
+                [direction, columns, starts, direction] if short in WIDE else None,
             )  # fmt: skip

@@ -19,8 +19,10 @@ from tracer.experimental.sparse.base import (
 )
 from tracer.experimental.sparse.bcoo import bcoo_fromdense
 from tracer.experimental.sparse.entries import Entries, stack_columns
+from tracer.ir import dtypes
 from tracer.lazy import LazyModule
 from tracer.numpy.core.conversion import array_of
+from tracer.primitives.control.row_products import row_products
 from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.tree_nodes import register_pytree_node_class
@@ -33,6 +35,10 @@ class _Matrix(JAXSparse):
 
     def _entries(self) -> Entries:
         raise NotImplementedError
+
+    def _dot(self, x: Any, axis: int) -> Any:
+        """Return the product with a dense array, summed over an axis of the matrix."""
+        return entries.dot_dense(self._entries(), x, ((axis,), (0,)), ((), ()))
 
     def _like(self, data: Any) -> Any:
         (_, *others), aux = self.tree_flatten()
@@ -107,8 +113,7 @@ class _Matrix(JAXSparse):
 
 def _product(what: str, mat: _Matrix, x: Any, *, transpose: bool) -> Any:
     check_inner(what, mat.shape, x, 0 if transpose else 1)
-    axis = 0 if transpose else 1
-    return entries.dot_dense(mat._entries(), x, ((axis,), (0,)), ((), ()))
+    return mat._dot(x, 0 if transpose else 1)
 
 
 def _same_length(what: str, **arrays: Array) -> None:
@@ -210,6 +215,15 @@ class _Compressed(_Matrix):
         made.data, made.indices, made.indptr = children
         made.shape = aux
         return made
+
+    def _dot(self, x: Any, axis: int) -> Any:
+        dtype = tnp.result_type(self.data, x)
+        if axis == self._axis or dtypes.is_bool(dtype):
+            e = self._entries()  # of which padding may be infinite or NaN
+            return entries.dot_dense(
+                e._replace(data=entries.where_rows(entries.inside(e), e.data)), x, ((axis,), (0,)), ((), ())
+            )
+        return row_products(self.data.astype(dtype), self.indices, self.indptr, x.astype(dtype))
 
     def _lines(self) -> Any:
         """Return the line of each entry; the number of lines for padding, which is past the last."""

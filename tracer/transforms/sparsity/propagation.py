@@ -103,7 +103,11 @@ class Propagation:
             outputs = expand(*inputs, **params)
             return list(outputs) if primitive.multiple else [outputs]
 
-        staged = stage(run, [value.type for value in values], name=primitive.name)
+        return self.written_as(run, values, primitive.name)
+
+    def written_as(self, function: Callable[[list[Any]], list[Any]], values: Sequence[Value], name: str) -> list[Value]:
+        """Run the program of a function on lists of operands."""
+        staged = stage(function, [value.type for value in values], name=name)
         return self.run(staged.program, [*(constant(array) for array in staged.constants), *values])
 
 

@@ -36,6 +36,7 @@ from tracer.primitives.control.reverse.residual_stacks import (
     put_p,
     spread_p,
 )
+from tracer.primitives.control.row_products import by_entries, row_products_p
 from tracer.primitives.control.safe_operands import stand_in_p
 from tracer.primitives.control.scatter_mul import scatter_mul_p
 from tracer.primitives.elementwise.arithmetic import mul_p
@@ -209,6 +210,8 @@ def _targets(operand: Value, indices: Value, updates: Value, predicate: Value, p
 
 def _scatter(p: Propagation, values: Values, types: Sequence[Type], params: Params) -> Found:
     operand, indices, updates, predicate = values
+    if not operand.size:
+        return [operand.sets]
     try:
         targets = _targets(operand, indices, updates, predicate, params)
     except TracerError:
@@ -334,6 +337,10 @@ def _matrices(*ranks: int) -> Rule:
     return rule
 
 
+def _row_products(p: Propagation, values: Values, types: Sequence[Type], params: Params) -> Found:
+    return [value.sets for value in p.written_as(lambda xs: [by_entries(*xs)], values, "row_products")]
+
+
 # Stacks: the sets of an item are the union over all of them
 
 
@@ -383,6 +390,7 @@ RULES: Final[dict[Primitive, Rule]] = {
     **dict.fromkeys((solve_p, triangular_solve_p), _matrices(2)),
     tridiagonal_solve_p: _matrices(1),
     linear_solve_p: depend_on_all,
+    row_products_p: _row_products,
     **dict.fromkeys((empty_p, push_p, pop_p, item_p, put_p, add_stacks_p), _stack_union),
     add_at_p: _stack_union,
     spread_p: _stack_spread,
