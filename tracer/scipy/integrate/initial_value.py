@@ -197,8 +197,9 @@ def _at_times(
         missing = (target - state.t) * direction > 0
         return state, where(missing, nan, value_at(method, f, state.last, target))
 
-    state, values = scan(step, state, wanted)
-    state = reach(method, f, state, tolerances.bound, tolerances, limit)
+    # the steps to the end are the last iteration, so that the program holds one loop of steps
+    state, values = scan(step, state, concatenate([wanted, tolerances.bound[None]]))
+    values = values[:-1]
     reached = wanted * direction <= state.t * direction
     status = where(state.t == tolerances.bound, 0, -1)
     count = reached.sum()
