@@ -172,3 +172,12 @@ def test_riemann_zeta() -> None:
         np.testing.assert_allclose(way(s), expected, rtol=1e-13, atol=1e-300)
     for v in (-3.5, -2.0, 0.5, 3.0):
         np.testing.assert_allclose(grad(special.zeta)(v), float(mpmath.zeta(v, derivative=1)), rtol=1e-12)
+
+
+def test_polygamma_of_several_orders_takes_negative_arguments() -> None:
+    orders, x = np.array([[0], [1], [2], [3]]), np.array([-5.5, -0.5, 0.5, 7.0])
+    wanted = scipy.special.polygamma(orders, x)
+    np.testing.assert_allclose(special.polygamma(orders, x), wanted, rtol=1e-11)
+    np.testing.assert_allclose(jit(lambda x: special.polygamma(orders, x))(x), wanted, rtol=1e-11)
+    slopes = grad(lambda x: special.polygamma(orders[:3], x).sum())(x)
+    np.testing.assert_allclose(slopes, wanted[1:].sum(0), rtol=1e-11)

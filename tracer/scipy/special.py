@@ -146,7 +146,7 @@ def polygamma(n: Any, x: Any) -> Array:
     """Return the n-th derivative of `digamma`.
 
     n: whole numbers, at least 0; x: real numbers, whose shapes broadcast to [*s]. Returns floats [*s]; integers are
-    cast. Orders that jit or vmap trace take x > 0 alone, as do orders in an array of several; other elements are NaN.
+    cast. Orders that jit or vmap trace take x > 0 alone; other elements are NaN.
 
     >>> tracer.scipy.special.polygamma(1, tnp.asarray([1.0]))
     Array([1.64493407], f64)
@@ -158,6 +158,12 @@ def polygamma(n: Any, x: Any) -> Array:
         (value,) = promoted_real("polygamma", x)
         return special.polygamma(integer("polygamma", "n", _whole(known)), value)
     order, value = operands("polygamma", n, x)
+    if known is not None:
+        result = full_like(value, math.nan)
+        for k in np.unique(known):
+            if k >= 0 and k == np.floor(k):
+                result = where(order == k, special.polygamma(int(k), value), result)
+        return result
     usual = (order >= 0) & (floor(order) == order) & (value > 0)
     m, y = where(usual, order, 1.0) + 1.0, where(usual, value, 1.0)
     higher = where(m % 2 == 0, 1.0, -1.0) * gamma(m) * zeta(where(m == 1, 2.0, m), y)
