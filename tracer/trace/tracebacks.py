@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from types import CodeType, FrameType, FunctionType, TracebackType
@@ -143,10 +143,11 @@ def public_names(namespace: dict[str, Any]) -> list[str]:
     return sorted(namespace.get("__all__", defined))
 
 
-def set_method_boundaries(cls: type) -> None:
-    """Put boundaries around a public class's methods."""
+def set_method_boundaries(cls: type, dunders: Sequence[str] = ("__call__", "__init__")) -> None:
+    """Put boundaries around a public class's methods, but those by which trees are flattened."""
     for name, function in list(vars(cls).items()):
-        if type(function) is FunctionType and (not name.startswith("_") or name in ("__call__", "__init__")):
+        public = name in dunders or not name.startswith(("_", "tree_"))
+        if type(function) is FunctionType and public:
             setattr(cls, name, boundary(function))
 
 

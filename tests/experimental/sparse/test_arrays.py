@@ -408,6 +408,7 @@ def test_wrong_calls_say_what_was_expected(number: int) -> None:
         call()
     line = call.__code__.co_firstlineno
     assert str(told.value) == text.replace("{}", f"test_arrays.py:{line}")
+    assert told.traceback[-1].path.name == "test_arrays.py"
 
 
 def test_products_by_rows_have_derivatives_of_every_mode_and_order() -> None:

@@ -147,6 +147,10 @@ def test_what_does_not_converge_says_so() -> None:
 
 
 def test_wrong_calls_are_refused() -> None:
+    with pytest.raises(
+        errors.ArgumentError, match=r"each lower bound is at most the upper one\n  got \[1.0, 0.0\] and"
+    ):
+        minimize(lambda x: (x**2).sum(), np.ones(2), bounds=[(1, 0), (0, 1)])
     with pytest.raises(errors.ArgumentError, match=r"^minimize at test_minimization.py:.*: no such method\n  got 'CG'"):
         minimize(rosenbrock, np.zeros(2), method="CG")
     with pytest.raises(errors.ArgumentError, match="BFGS takes no bounds"):

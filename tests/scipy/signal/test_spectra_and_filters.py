@@ -123,6 +123,10 @@ def test_long_filters_and_long_windows_are_scipy_s(rng: np.random.Generator) -> 
 
 
 def test_wrong_calls_are_refused() -> None:
+    with pytest.raises(
+        errors.ArgumentError, match=r"^lfilter at .*: the coefficient a\[0\] is not 0\n  got a=\[0.0, 1.0\]"
+    ):
+        signal.lfilter([1.0], [0.0, 1.0], np.ones(3))
     x = np.ones(9)
     with pytest.raises(errors.ArgumentError, match=r"^welch at test_spectra_and_filters.py:.*: noverlap is below"):
         signal.welch(x, nperseg=4, noverlap=4)

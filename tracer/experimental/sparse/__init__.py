@@ -36,7 +36,7 @@ from tracer.experimental.sparse.rearranging import (
     bcoo_transpose,
     bcoo_update_layout,
 )
-from tracer.trace.tracebacks import set_boundaries
+from tracer.trace.tracebacks import set_boundaries, set_method_boundaries
 
 __all__ = [
     "BCOO", "COO", "CSC", "CSR", "JAXSparse", "bcoo_concatenate", "bcoo_dot_general", "bcoo_dot_general_sampled",
@@ -57,4 +57,10 @@ def __dir__() -> list[str]:
     return list(__all__)
 
 
+_SPECIAL = (
+    "__init__", "__array__", "__getitem__", "__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__",
+    "__truediv__", "__matmul__", "__rmatmul__",
+)  # fmt: skip
 set_boundaries(globals(), __all__)
+for _class in dict.fromkeys(base for public in (BCOO, COO, CSR, CSC) for base in public.__mro__[:-1]):
+    set_method_boundaries(_class, _SPECIAL)

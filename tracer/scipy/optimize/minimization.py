@@ -14,7 +14,7 @@ from tracer.scipy.optimize.bounded_descent import lbfgsb, projected_gradient
 from tracer.scipy.optimize.descent import End, bfgs, newton_cg
 from tracer.scipy.optimize.functions import Unknowns, options_of, solution
 from tracer.scipy.optimize.results import CONVERGED, OptimizeResults
-from tracer.trace.array import Array
+from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
 from tracer.transforms.gradients import grad
 
@@ -124,17 +124,17 @@ def _result(unknowns: Unknowns, f: Any, held: list[Array], limits: Any, solve: C
 
 
 def _bounds(bounds: Any, start: Array) -> tuple[Array, Array]:
-    """Return the bounds as vectors. Raises ShapeError where they do not fit."""
+    """Return the bounds as vectors. Raises ShapeError where they do not fit, ArgumentError where they are reversed."""
     if hasattr(bounds, "lb") and hasattr(bounds, "ub"):
         pair = [array_of(_NAME, side) for side in (bounds.lb, bounds.ub)]
     else:
         rows = [tuple(row) for row in bounds]
         if any(len(row) != 2 for row in rows):
             raise ShapeError(message(f"minimize{here()}: bounds are pairs (low, high)", f"got {bounds!r}"))
-        ends = zip(*rows, strict=True) if rows else ((), ())
+        sides = zip(*rows, strict=True) if rows else ((), ())
         pair = [
             concatenate([array_of(_NAME, none if x is None else x).reshape(1) for x in side])
-            for side, none in zip(ends, (-math.inf, math.inf), strict=True)
+            for side, none in zip(sides, (-math.inf, math.inf), strict=True)
         ]
     if any(side.ndim > 1 or (side.ndim == 1 and side.size not in (1, start.size)) for side in pair):
         raise ShapeError(
@@ -144,4 +144,8 @@ def _bounds(bounds: Any, start: Array) -> tuple[Array, Array]:
             )
         )  # fmt: skip
     low, high = (broadcast_to(side.astype(start.dtype), start.shape) for side in pair)
+    ends = [concrete_value(side) for side in (low, high)]
+    if ends[0] is not None and ends[1] is not None and (ends[0] > ends[1]).any():
+        text = f"minimize{here()}: each lower bound is at most the upper one"
+        raise ArgumentError(message(text, f"got {ends[0].tolist()} and {ends[1].tolist()}"))
     return low, high

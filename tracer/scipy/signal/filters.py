@@ -17,7 +17,7 @@ from tracer.numpy import broadcast_to, concatenate, eye, flip, linalg, moveaxis,
 from tracer.numpy.core.conversion import unified
 from tracer.numpy.core.promotion import promoted_inexact
 from tracer.scipy.signal.spectra import extended
-from tracer.trace.array import Array
+from tracer.trace.array import Array, concrete_value
 from tracer.trace.docstrings import say
 from tracer.trace.integers import integer
 from tracer.trace.source import here
@@ -126,6 +126,9 @@ def _coefficients(name: str, top: Array, bottom: Array) -> tuple[Array, Array]:
     if top.ndim != 1 or bottom.ndim != 1 or not top.size or not bottom.size:
         text = f"{name}{here()}: coefficients are vectors of one number at least"
         raise ShapeError(message(text, f"got {top.type} and {bottom.type}"))
+    known = concrete_value(bottom)
+    if known is not None and known[0] == 0:
+        raise ArgumentError(message(f"{name}{here()}: the coefficient a[0] is not 0", f"got a={known.tolist()}"))
     size = max(top.size, bottom.size)
     top, bottom = (pad(v / bottom[0], (0, size - v.size)) for v in (top, bottom))
     return top, bottom
