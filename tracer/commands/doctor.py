@@ -1,4 +1,4 @@
-"""`python -m tracer doctor`: versions, processor, caches, GPU, and a test of what users rely on, in some seconds."""
+"""`python -m tracer doctor`: versions, processor, caches, GPU, and a test of the main features, in some seconds."""
 
 from __future__ import annotations
 

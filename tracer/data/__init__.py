@@ -1,4 +1,4 @@
-"""Batches of data for training: `Loader`, its sources, and `ahead`, which prepares them while others are in use.
+"""Batches of data for training: `Loader`, its sources, and `ahead`, which prepares the next batch while one is in use.
 
 A position in the data is two integers: batches follow from (key, epoch, batch) alone.
 

@@ -30,10 +30,10 @@ class Loader:
     smaller. pad: whether to give (batch, weight), all batches of full size: the weight, float32 [batch], is 0 for rows
     that only fill up. map: function of (batch, key), or of the batch where the loader has no key, for augmentation.
     prefetch: batches that a thread prepares ahead; 0 for none. shard: (index, count) of the process: together the
-    processes see what one would see with a batch `count` times as large. device: puts the arrays there.
+    processes see the rows of one process with a batch `count` times as large. device: puts the arrays there.
 
-    Arrays of batches are NumPy's, unless `map` or `device` makes others. `state` says where in the data the consumer
-    is, and `seek` goes there: nothing is replayed. Raises ArgumentError for a source without a whole batch.
+    Arrays of batches are NumPy's, unless `map` or `device` makes others. `state` is the consumer's position in the
+    data, and `seek` goes there: nothing is replayed. Raises ArgumentError for a source without a whole batch.
 
     >>> from tracer import data
     >>> loader = data.Loader({"x": np.arange(5)}, 2, key=tracer.random.key(0), epochs=2, prefetch=0)
@@ -77,7 +77,7 @@ class Loader:
 
     @property
     def state(self) -> dict[str, int]:
-        """The epoch and the number of its batches that were consumed: what `seek` takes."""
+        """The epoch and the number of its batches that were consumed: an argument for `seek`."""
         return {"epoch": self._epoch, "batch": self._next}
 
     def seek(self, state: Mapping[str, Any]) -> Self:

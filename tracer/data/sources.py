@@ -134,7 +134,7 @@ class _Part:
 def split(source: Any, parts: Sequence[float], *, key: Array | None = None) -> list[Source]:
     """Divide the rows of a source into parts without common rows.
 
-    parts: their sizes, either integers or shares of all rows; one may be -1, and takes what is left. key: shuffles the
+    parts: their sizes, either integers or shares of all rows; one may be -1, for all remaining rows. key: shuffles the
     rows first. Raises ArgumentError for sizes that are larger than the source.
 
     >>> from tracer import data

@@ -38,7 +38,7 @@ def odeint(
     past which the result is NaN; hmax: the largest step. Returns a tree of arrays [n, *s]. Raises DTypeError for times
     that are not floats, ShapeError for other than one axis of them.
 
-    Derivatives of every order and mode are those of the steps taken; in reverse they keep what `while_loop` keeps.
+    Derivatives of every order and mode follow the steps taken; reverse mode keeps residuals as `while_loop` does.
     The method of Dormand & Prince 1980, steps by Hairer, Norsett & Wanner, Solving ODEs I, section II.4.
 
     >>> from tracer.experimental.ode import odeint

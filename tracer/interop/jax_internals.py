@@ -1,7 +1,7 @@
 """Stand-ins for the parts of JAX's insides that libraries define their own primitives with.
 
 A `Primitive` runs its `impl`, whose operations are tracer's; under `vmap` it runs its batching rule. Rules for JAX's
-interpreters and lowerings are kept and not used: derivatives are those of `impl`.
+interpreters and lowerings are kept and not used: derivatives are derivatives of `impl`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Primitive:
     def_effectful_abstract_eval = def_abstract_eval
 
     def bind(self, *args: Any, **params: Any) -> Any:
-        """Return the implementation's results, under `vmap` those of the batching rule."""
+        """Return the implementation's results, under `vmap` the batching rule's."""
 
         def run(*xs: Any) -> Any:
             result = self.impl(*xs, **params)
@@ -96,8 +96,8 @@ class Primitive:
 def _dependent(result: Any, operands: Sequence[Any]) -> Any:
     """Return a result that is one of the operands as one that depends on all operands of its type.
 
-    A rule of transposition gives each operand a cotangent, also those that the implementation ignores. Equinox's loops
-    search for a fixed point of symbolic zeros, which has none if a carried value does not depend on itself.
+    A rule of transposition gives each operand a cotangent, even if the implementation ignores the operand. Equinox's
+    loops search for a fixed point of symbolic zeros, which has none if a carried value does not depend on itself.
     """
     if not isinstance(result, Array) or not any(result is x for x in operands):
         return result

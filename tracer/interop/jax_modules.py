@@ -19,7 +19,7 @@ from tracer.settings import config
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
 
-# JAX's modules that tracer has under the same name
+# JAX's modules that have their names in tracer too
 _SAME: Final = frozenset((
     "ad_checkpoint", "custom_batching", "custom_derivatives", "debug", "dtypes", "errors", "experimental",
     "experimental.ode", "experimental.sparse", "flatten_util", "lax", "lax.linalg", "nn", "nn.initializers", "numpy",
@@ -30,7 +30,7 @@ _SAME: Final = frozenset((
 
 
 class _Module(ModuleType):
-    """Module under a name of JAX: the names in `extra`, then those of the tracer module `source`."""
+    """Module under a name of JAX: the names in `extra`, then the names of tracer's module `source`."""
 
     def __init__(self, name: str, source: str | None, extra: dict[str, Any]) -> None:
         super().__init__(name, None if source is None else importlib.import_module(source).__doc__)

@@ -17,7 +17,7 @@ VERSION: Final = (0, 10, 2)  # the release of JAX whose names these are
 
 
 class JaxConfig:
-    """JAX's settings: `jax_enable_x64` chooses the default dtypes; others as `tracer.config` takes them."""
+    """JAX's settings: `jax_enable_x64` chooses the default dtypes; further settings as in `tracer.config`."""
 
     def update(self, name: str, value: Any) -> None:
         if name == "jax_enable_x64":
@@ -45,7 +45,7 @@ def _widths(wide: Any) -> tuple[Any, Any]:
 
 @contextlib.contextmanager
 def enable_x64(new_val: bool = True) -> Iterator[None]:
-    """Make the default dtypes those of 64 bits, or of 32, until the block ends."""
+    """Make 64-bit dtypes the default, or 32-bit ones, until the block ends."""
     real, integer = _widths(new_val)
     with config.using(default_float=real, default_int=integer):
         yield

@@ -26,7 +26,7 @@ def from_torch(value: Any, model: Any = None, *, strict: bool = True, copy: bool
 
     value: a tensor of any shape and dtype, a tree of tensors, or with `model` a module of PyTorch or its state dict.
     model: takes the weights by their names, in its own dtypes: see `io.load_weights`, which also renames. strict:
-    whether every array must be there, and no others. copy: whether arrays have memory of their own; without, those of
+    whether the names must be exactly the model's. copy: whether arrays have memory of their own; otherwise arrays of
     tensors on the CPU share it, and must not be written to. Raises CheckpointError for other names and shapes,
     DTypeError for sparse and quantized tensors.
 

@@ -87,14 +87,14 @@ class Checkpoints:
         self._thread.start()
 
     def wait(self) -> None:
-        """Wait until everything is written. Raises what the thread raised."""
+        """Wait until everything is written. Raises the writing thread's error."""
         self._join()
         error, self._error = self._error, None
         if error is not None:
             raise error
 
     def restore(self, like: Any, step: int | None = None) -> Any:
-        """Return the last saved tree, or that of a step; None where there is none.
+        """Return the last saved tree, or a given step's; None where there is none.
 
         like: see `io.load`. A damaged file is passed over, with a warning, unless its step was asked for.
         """

@@ -52,7 +52,7 @@ class Contents(NamedTuple):
 
 
 def write(path: Path, arrays: Mapping[str, np.ndarray[Any, Any]], metadata: Mapping[str, str]) -> None:
-    """Write a file so that others see all of it or nothing: under another name, synchronised, then renamed."""
+    """Write a file atomically: under another name, synchronised, then renamed."""
     ordered = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))  # so all are aligned
     described: dict[str, Any] = {"__metadata__": dict(metadata)}
     start = 0

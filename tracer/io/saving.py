@@ -62,7 +62,7 @@ def named_leaves(tree: Any) -> dict[str, Any]:
 
 
 def save(path: str | PathLike[str], tree: Any, *, meta: Mapping[str, Any] | None = None) -> None:
-    """Write a tree to a file, which others see whole or not at all.
+    """Write a tree to a file, atomically: readers find the whole file or none.
 
     tree: of arrays, keys, numbers, text and None, in dicts, lists, tuples, registered classes and modules. meta: kept
     beside it as JSON. The file is of the safetensors format, one array a leaf. Raises ArgumentError for other leaves.
@@ -114,9 +114,9 @@ def load(path: str | PathLike[str], like: Any = None, *, strict: bool = True, mm
     """Return the tree of a file.
 
     like: a tree with the structure of the result, whose arrays may be abstract, as `tracer.eval_shape` makes them;
-    without it modules and named tuples become dicts. strict: whether all leaves must be in the file and no others; else
-    those that are not there are taken from `like`. mmap: whether arrays are memory maps of NumPy. Raises
-    CheckpointError for damaged files, other names, shapes or dtypes, each with the name and what was expected.
+    without it modules and named tuples become dicts. strict: whether the file's leaves must be exactly the tree's; else
+    missing leaves are taken from `like`. mmap: whether arrays are memory maps of NumPy. Raises
+    CheckpointError for damaged files, other names, shapes or dtypes, each with the name and the expected value.
     """
     file = Path(path)
     found = safetensors.contents(file)
@@ -150,7 +150,7 @@ def _crc(array: np.ndarray[Any, Any]) -> int:
 
 
 def _info(path: Path, found: safetensors.Contents) -> dict[str, Any]:
-    """Return what `save` wrote beside the arrays; for files of other programs nothing but their metadata."""
+    """Return the description that `save` wrote beside the arrays; for other programs' files their metadata alone."""
     text = found.metadata.get("tracer")
     if text is None and "crc32" not in found.metadata:
         return {"scalars": {}, "notes": {}, "tree": None, "meta": dict(found.metadata), "crc32": {}}
@@ -163,7 +163,7 @@ def _info(path: Path, found: safetensors.Contents) -> dict[str, Any]:
 
 
 def _stored(name: str, leaf: Any) -> tuple[np.ndarray[Any, Any], str]:
-    """Return the array that a file holds for a leaf, and a note for those that the format cannot express."""
+    """Return the array that a file holds for a leaf, and a note on properties that the format cannot express."""
     note = "weak" if isinstance(leaf, Array) and leaf.weak_type else ""
     if isinstance(leaf, Array) and not isinstance(leaf.type, ArrayType):
         leaf, note = random.key_data(leaf), "key"

@@ -58,7 +58,7 @@ class _Shape:
 def places(model: Any, names: Iterable[str] | None) -> list[Place]:
     """Return where a state dict holds each leaf of a model, in the order of its leaves.
 
-    names: those that the state dict has; where none of a leaf's names is among them, its path in the model is returned.
+    names: the state dict's; a leaf without any of them gets its path in the model.
     None stands for a state dict as PyTorch would write it.
     """
     if names is None:
@@ -175,13 +175,13 @@ def _sequential(names: _Names, module: Any, path: str) -> Iterator[Place]:
 
 
 def _remat(names: _Names, module: Any, path: str) -> Iterator[Place]:
-    """Yield the names of the module inside, or those below `module`, which files of tracer have."""
+    """Yield the inner module's names, or names below `module`, as in files of tracer."""
     own = below(path, "module")
     return names.places(module.module, own if not names.writes and names.has(own) else path)
 
 
 def _stack(names: _Names, module: Any, path: str) -> Iterator[Place]:
-    """Yield what the layers of a list would have, stacked; or the stacked arrays if the state dict has these."""
+    """Yield the arrays of a list of layers, to be stacked; or the stacked arrays if the state dict has these."""
     if not names.writes and names.has(below(path, "layers")) and not names.has(below(path, "0")):
         return names.children(module, path, {})
     layer = trees.tree_map(lambda leaf: _Shape(leaf.shape[1:]), module.layers)

@@ -31,9 +31,9 @@ def load_weights(
 
     weights: a safetensors file, an index of several (`*.index.json`), or a dict of arrays, such as PyTorch's
     `state_dict`. rename: parts of their names, each between dots, and the model's parts in their place; or a
-    function from their names to the model's, None for what is left out. transposed: parts of names whose matrices are
-    stored [n, m], such as those of `Conv1D` of Hugging Face. where: as of `nn.at`: what is loaded; all else stays.
-    strict: whether every array must be there, and no others. Raises CheckpointError for other names and shapes.
+    function from their names to the model's, None for arrays to leave out. transposed: parts of names whose matrices
+    are stored [n, m], such as in `Conv1D` of Hugging Face. where: the arrays to load, as in `nn.at`; other arrays stay.
+    strict: whether the names must be exactly the model's. Raises CheckpointError for other names and shapes.
 
     PyTorch's names of the arrays in attention, recurrent layers, encoders, decoders, sequences, spectral and weight
     norms are known: `in_proj_weight` fills q, k and v. A `Stack` takes the arrays of a list of layers.

@@ -1,7 +1,7 @@
 """`tracer.optim`: optimizers, schedules and their parts, with Optax's names, signatures and numbers.
 
-A transformation is a pair of pure functions, `init` and `update`; `chain` joins them, `apply_updates` adds what they
-return. See docs/optim.md for what differs from Optax.
+A transformation is a pair of pure functions, `init` and `update`; `chain` joins them, `apply_updates` adds their
+updates. docs/optim.md lists the differences from Optax.
 
 >>> tx = tracer.optim.adam(tracer.optim.cosine_decay_schedule(0.5, 100))
 >>> loss = lambda params: tnp.sum((params["w"] - 3.0) ** 2)

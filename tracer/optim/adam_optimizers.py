@@ -1,6 +1,6 @@
 """Optimizers with averages of gradients and of their squares: chains of a rule, weight decay and a learning rate.
 
-`mask` and `weight_decay_mask` name the same thing: the parameters that decay, see `masked`.
+`mask` and `weight_decay_mask` are two names of one argument: the parameters that decay, see `masked`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def adam(
 ) -> GradientTransformationExtraArgs:  # fmt: skip
     """Return Adam.
 
-    learning_rate: a number, a scalar array or a schedule. The other arguments are those of `scale_by_adam`. Kingma & Ba
+    learning_rate: a number, a scalar array or a schedule. The other arguments are as in `scale_by_adam`. Kingma & Ba
     2015, arXiv:1412.6980.
 
     >>> tx = tracer.optim.adam(0.1)
@@ -51,7 +51,7 @@ def nadam(
 ) -> GradientTransformationExtraArgs:  # fmt: skip
     """Return Adam with Nesterov's momentum.
 
-    learning_rate: a number, a scalar array or a schedule. The other arguments are those of `scale_by_adam`. Dozat 2016.
+    learning_rate: a number, a scalar array or a schedule. The other arguments are as in `scale_by_adam`. Dozat 2016.
 
     >>> tx = tracer.optim.nadam(0.1)
     >>> tx.update(tnp.asarray([2.0]), tx.init(tnp.zeros(1)))[0].round(6)
@@ -68,7 +68,7 @@ def adamw(
     """Return Adam with decoupled weight decay, which is multiplied by the learning rate. PyTorch's default is 0.01.
 
     learning_rate, weight_decay: a number, a scalar array or a schedule. mask, weight_decay_mask: the parameters that
-    decay, by either name; "matrices" spares biases and norms. The other arguments are those of `scale_by_adam`.
+    decay, by either name; "matrices" spares biases and norms. The other arguments are as in `scale_by_adam`.
     Loshchilov & Hutter 2019, arXiv:1711.05101.
 
     >>> tx = tracer.optim.adamw(0.1, weight_decay=0.5)
@@ -87,7 +87,7 @@ def nadamw(
 ) -> GradientTransformationExtraArgs:  # fmt: skip
     """Return AdamW with Nesterov's momentum.
 
-    The arguments are those of `adamw`. Dozat 2016; Loshchilov & Hutter 2019, arXiv:1711.05101.
+    The arguments are as in `adamw`. Dozat 2016; Loshchilov & Hutter 2019, arXiv:1711.05101.
 
     >>> tx = tracer.optim.nadamw(0.1, weight_decay=0.0)
     >>> tx.update(tnp.asarray([2.0]), tx.init(tnp.zeros(1)))[0].round(6)
@@ -101,7 +101,7 @@ def nadamw(
 def adamax(learning_rate: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> GradientTransformationExtraArgs:
     """Return Adamax: Adam with the largest gradient in place of the mean square.
 
-    learning_rate: a number, a scalar array or a schedule. The other arguments are those of `scale_by_adamax`. Kingma &
+    learning_rate: a number, a scalar array or a schedule. The other arguments are as in `scale_by_adamax`. Kingma &
     Ba 2015, arXiv:1412.6980.
 
     >>> tx = tracer.optim.adamax(0.1)
@@ -134,7 +134,7 @@ def amsgrad(
 ) -> GradientTransformationExtraArgs:  # fmt: skip
     """Return AMSGrad: Adam with the largest mean square so far.
 
-    learning_rate: a number, a scalar array or a schedule. The other arguments are those of `scale_by_amsgrad`. Reddi,
+    learning_rate: a number, a scalar array or a schedule. The other arguments are as in `scale_by_amsgrad`. Reddi,
     Kale & Kumar 2018, arXiv:1904.09237.
 
     >>> tx = tracer.optim.amsgrad(0.1)
@@ -151,7 +151,7 @@ def radam(
 ) -> GradientTransformationExtraArgs:  # fmt: skip
     """Return RAdam: Adam that begins as momentum, until mean squares can be trusted.
 
-    learning_rate: a number, a scalar array or a schedule. The other arguments are those of `scale_by_radam`. Liu et al.
+    learning_rate: a number, a scalar array or a schedule. The other arguments are as in `scale_by_radam`. Liu et al.
     2020, arXiv:1908.03265.
 
     >>> tx = tracer.optim.radam(0.1)
@@ -166,9 +166,9 @@ def adabelief(
     learning_rate: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-16, eps_root: Any = 1e-16, *,
     nesterov: bool = False,
 ) -> GradientTransformationExtraArgs:  # fmt: skip
-    """Return AdaBelief: Adam with the mean square of what momentum did not foresee.
+    """Return AdaBelief: Adam with the mean square of the gradient's deviation from momentum.
 
-    learning_rate: a number, a scalar array or a schedule. The other arguments are those of `scale_by_belief`. Zhuang et
+    learning_rate: a number, a scalar array or a schedule. The other arguments are as in `scale_by_belief`. Zhuang et
     al. 2020, arXiv:2010.07468.
 
     >>> tx = tracer.optim.adabelief(0.1)
@@ -182,7 +182,7 @@ def adabelief(
 def yogi(learning_rate: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-3) -> GradientTransformationExtraArgs:
     """Return Yogi: Adam whose mean squares shrink slowly.
 
-    learning_rate: a number, a scalar array or a schedule. The other arguments are those of `scale_by_yogi`. Zaheer et
+    learning_rate: a number, a scalar array or a schedule. The other arguments are as in `scale_by_yogi`. Zaheer et
     al. 2018.
 
     >>> tx = tracer.optim.yogi(0.1)
@@ -254,7 +254,7 @@ def novograd(
 ) -> GradientTransformationExtraArgs:
     """Return NovoGrad: momentum of gradients that are divided by the average norm of their array.
 
-    learning_rate: a number, a scalar array or a schedule. The other arguments are those of `scale_by_novograd`.
+    learning_rate: a number, a scalar array or a schedule. The other arguments are as in `scale_by_novograd`.
     Ginsburg et al. 2019, arXiv:1905.11286.
 
     >>> tx = tracer.optim.novograd(0.1)
@@ -272,7 +272,7 @@ def optimistic_adam_v2(
     """Return Adam with extrapolated updates, for games.
 
     learning_rate: a number, a scalar array or a schedule. alpha, beta: as of `scale_by_optimistic_gradient`. The other
-    arguments are those of `scale_by_adam`. Daskalakis et al. 2018, arXiv:1711.00141.
+    arguments are as in `scale_by_adam`. Daskalakis et al. 2018, arXiv:1711.00141.
 
     >>> tx = tracer.optim.optimistic_adam_v2(0.1, nesterov=False)
     >>> tx.update(tnp.asarray([2.0]), tx.init(tnp.zeros(1)))[0].round(6)
@@ -290,7 +290,7 @@ def sophia(
 ) -> GradientTransformationExtraArgs:  # fmt: skip
     """Return Sophia: momentum over an estimate of the Hessian's diagonal, clipped, with decoupled weight decay.
 
-    learning_rate, weight_decay, weight_decay_mask, mask: as of `adamw`. The other arguments are those of
+    learning_rate, weight_decay, weight_decay_mask, mask: as of `adamw`. The other arguments are as in
     `scale_by_sophia`; update needs the keyword obj_fn. Liu et al. 2023, arXiv:2305.14342.
 
     >>> tx = tracer.optim.sophia(0.1, weight_decay=0.0)

@@ -1,6 +1,6 @@
 """Rules with two moments of the gradients: Adam and its kin, each one function of a leaf.
 
-m is the average of gradients, v that of their squares, at least float32; 1 - b^count corrects both for starting at 0.
+m averages gradients, v their squares, in float32 at least; 1 - b^count corrects both for starting at 0.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def moments(
 ) -> GradientTransformationExtraArgs:  # fmt: skip
     """Make a transformation whose state has a count and two moments.
 
-    rule: from a gradient, m, v and the corrections (c1, c2, c1 of the next count if `ahead`, and what `extra` computes
-    from the count) to the update, m and v.
+    rule: from a gradient, m, v and the corrections (c1, c2, c1 of the next count if `ahead`, and the results of
+    `extra` for the count) to the update, m and v.
     """
 
     def init(params: Any) -> Any:

@@ -39,7 +39,7 @@ class EmaParamsState(NamedTuple):
 
 
 class LookaheadState(NamedTuple):
-    """State of `lookahead`: that of the fast optimizer, and the count of steps since the last meeting.
+    """State of `lookahead`: the fast optimizer's state, and the steps since the slow parameters last moved.
 
     >>> tx = tracer.optim.lookahead(tracer.optim.sgd(0.1), 5, 0.5)
     >>> tx.init(tracer.optim.LookaheadParams.init_synced(tnp.zeros(1))).steps_since_sync
@@ -108,7 +108,7 @@ def ema_params(decay: Any, debias: bool = True) -> GradientTransformationExtraAr
     """Return the transformation that changes no updates and averages parameters: `state.ema` is for evaluation.
 
     Chain it last: it averages the parameters with their updates added. decay: of the average. debias: whether the
-    average is of the parameters after updates alone, each weighted by decay^age; else it starts at those of `init`.
+    average is of the parameters after updates alone, each weighted by decay^age; else it starts at `init`'s parameters.
 
     >>> tx = tracer.optim.chain(tracer.optim.sgd(1.0), tracer.optim.ema_params(0.5))
     >>> params = tnp.asarray([4.0])
@@ -192,10 +192,10 @@ def schedule_free(
     base_optimizer: GradientTransformation, learning_rate: Any, b1: Any = 0.9, weight_lr_power: Any = 2.0,
     state_dtype: Any = None,
 ) -> GradientTransformationExtraArgs:  # fmt: skip
-    """Return the optimizer whose parameters lie between those of a base optimizer, z, and their average, x.
+    """Return the optimizer whose parameters lie between a base optimizer's parameters, z, and their average, x.
 
     Gradients are taken at b1 x + (1 - b1) z; evaluate at x, `schedule_free_eval_params`. base_optimizer: without
-    momentum. learning_rate: that of the base optimizer. weight_lr_power: the average is weighted by rates to this
+    momentum. learning_rate: the base optimizer's. weight_lr_power: the average is weighted by rates to this
     power. state_dtype: dtype of z. Defazio et al. 2024, arXiv:2405.15682.
 
     >>> tx = tracer.optim.schedule_free(tracer.optim.sgd(1.0), 1.0)
@@ -290,7 +290,7 @@ def schedule_free_adamw(
 ) -> GradientTransformationExtraArgs:  # fmt: skip
     """Return `schedule_free` of AdamW without momentum.
 
-    warmup_steps: of a line from 0 to the learning rate. b2, eps: as of `adam`. The other arguments are those of
+    warmup_steps: of a line from 0 to the learning rate. b2, eps: as of `adam`. The other arguments are as in
     `schedule_free`.
 
     >>> tx = tracer.optim.schedule_free_adamw(0.1)

@@ -1,4 +1,4 @@
-"""Transformations made of others: chains, and groups of parameters with transformations of their own."""
+"""Combinations of transformations: chains, and one transformation for each group of parameters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tracer.trace.source import here
 
 
 def chain(*args: GradientTransformation) -> GradientTransformationExtraArgs:
-    """Return the transformation that applies others one after the other; its state is the tuple of their states.
+    """Return the transformation that applies several in order; its state is the tuple of their states.
 
     args: transformations; keywords of update go to each.
 
@@ -164,7 +164,7 @@ def multi_transform(
     transforms: Mapping[Hashable, GradientTransformation], param_labels: Any | Callable[[Any], Any], *,
     mask_compatible_extra_args: bool = False,
 ) -> GradientTransformationExtraArgs:  # fmt: skip
-    """Return `partition` of the same arguments, under its older name.
+    """Return `partition(...)` with these arguments. An older name.
 
     transforms, param_labels, mask_compatible_extra_args: see `partition`.
 

@@ -36,7 +36,7 @@ class ApplyIfFiniteState(NamedTuple):
 
 
 class DynamicLossScaleState(NamedTuple):
-    """State of `dynamic_loss_scale`: the scale, float32; updates since it changed, and those that were left out.
+    """State of `dynamic_loss_scale`: the scale, float32; numbers of updates since it changed, and left out.
 
     >>> tracer.optim.dynamic_loss_scale(tracer.optim.sgd(0.1)).init(tnp.zeros(1)).scale
     Array(65536., f32)
@@ -122,9 +122,9 @@ def dynamic_loss_scale(
 
     inner: gets the gradients divided by the scale, in float32 at least. init_scale: of the first step. Where a gradient
     is not finite, updates are zeros, inner keeps its state, and the scale is multiplied by backoff_factor, down to
-    min_scale. After growth_interval updates in a row it is multiplied by growth_factor. Names and numbers are those of
-    PyTorch's `GradScaler`. bfloat16 needs no scale. Micikevicius et al. 2018, arXiv:1710.03740. Raises ArgumentError
-    unless 0 < backoff_factor < 1 < growth_factor, and the other numbers are positive.
+    min_scale. After growth_interval updates in a row it is multiplied by growth_factor. Names and defaults are
+    PyTorch's, of `GradScaler`. bfloat16 needs no scale. Micikevicius et al. 2018, arXiv:1710.03740. Raises
+    ArgumentError unless 0 < backoff_factor < 1 < growth_factor, and the other numbers are positive.
 
     >>> tx = tracer.optim.dynamic_loss_scale(tracer.optim.sgd(1.0))
     >>> state = tx.init(tnp.zeros(1, "float16"))
@@ -164,7 +164,7 @@ def dynamic_loss_scale(
 
 
 def loss_scale(state: Any) -> Any:
-    """Return what the next loss is multiplied by: the scale in a state of `dynamic_loss_scale`, float32.
+    """Return the factor of the next loss: the scale in a state of `dynamic_loss_scale`, float32.
 
     state: of any chain that has it once. Raises ArgumentError for other states.
 
@@ -187,7 +187,7 @@ def loss_scale(state: Any) -> Any:
 def conditionally_transform(
     inner: GradientTransformation, should_transform_fn: Callable[..., Any], forward_extra_args: bool = False
 ) -> GradientTransformationExtraArgs:
-    """Return the transformation at the steps where a function of the count holds; updates pass unchanged at others.
+    """Return the transformation at steps where a function of the count is true; other steps leave updates unchanged.
 
     should_transform_fn: from the count, int32, to a scalar bool. forward_extra_args: whether it gets update's keywords.
 
@@ -214,7 +214,7 @@ def conditionally_transform(
 def conditionally_mask(
     inner: GradientTransformation, should_transform_fn: Callable[..., Any], forward_extra_args: bool = False
 ) -> GradientTransformationExtraArgs:
-    """Return the transformation at the steps where a function of the count holds; updates are zeros at others.
+    """Return the transformation at the steps where a function of the count is true; other steps have zero updates.
 
     should_transform_fn, forward_extra_args: as of `conditionally_transform`.
 

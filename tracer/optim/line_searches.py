@@ -97,7 +97,7 @@ def scale_by_backtracking_linesearch(
     Enough is value + step slope_rtol slope, give or take atol and rtol |value| (Armijo 1966). The first step is the
     last one times increase_factor, at most max_learning_rate; each is decrease_factor times the one before. store_grad:
     whether the state keeps the gradient there, for `value_and_grad_from_state`. verbose: whether to print a search that
-    fails. Give update the keywords value, grad and value_fn; others go to value_fn.
+    fails. Give update the keywords value, grad and value_fn; further keywords go to value_fn.
 
     >>> f = lambda x: tnp.sum(x**2)
     >>> tx = tracer.optim.chain(tracer.optim.sgd(1.0), tracer.optim.scale_by_backtracking_linesearch(20))

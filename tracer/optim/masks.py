@@ -34,7 +34,7 @@ class MaskedNode(NamedTuple):
 
 
 class MaskedState(NamedTuple):
-    """State of `masked` and `only`: that of the inner transformation.
+    """State of `masked` and `only`: the inner transformation's state.
 
     >>> tracer.optim.masked(tracer.optim.scale(2.0), True).init(tnp.asarray([0.0]))
     MaskedState(inner_state=EmptyState())
@@ -117,7 +117,7 @@ def _merged(mask: Any, inside: Any, outside: Any) -> Any:
 def masked(
     inner: GradientTransformation, mask: Any, *, mask_compatible_extra_args: bool = False
 ) -> GradientTransformationExtraArgs:  # fmt: skip
-    """Return the transformation of the updates that a mask chooses; the others pass **unchanged**.
+    """Return the transformation of the updates that a mask chooses; other updates pass **unchanged**.
 
     Without a transformation the gradients themselves are the other updates: an ascent. `only` gives zeros there.
 
@@ -134,7 +134,7 @@ def masked(
 
 
 def only(tx: GradientTransformation, where: Any) -> GradientTransformationExtraArgs:
-    """Return the transformation of the updates that a mask chooses; the others become **zero**.
+    """Return the transformation of the updates that a mask chooses; other updates become **zero**.
 
     tx: the transformation. where: a mask as of `masked`.
 
@@ -168,7 +168,7 @@ def _masked(inner: GradientTransformation, mask: Any, share: bool, outside: Any)
 
 
 def freeze(mask: Any) -> GradientTransformationExtraArgs:
-    """Return the transformation to zero of the updates that a mask chooses; the others pass unchanged.
+    """Return the transformation to zero of the updates that a mask chooses; other updates pass unchanged.
 
     mask: as of `masked`, True where parameters stay as they are.
 

@@ -101,7 +101,7 @@ def trace(decay: Any, nesterov: bool = False, accumulator_dtype: Any = None) -> 
     """Return the decaying sum of updates: t = g + decay t, momentum as PyTorch has it.
 
     decay: of the sum. nesterov: whether the update is g + decay t instead of t. accumulator_dtype: dtype of the sum; by
-    default that of the parameters. Sutskever et al. 2013.
+    default the parameters'. Sutskever et al. 2013.
 
     >>> tx = tracer.optim.trace(0.5)
     >>> _, state = tx.update(tnp.asarray([1.0]), tx.init(tnp.zeros(1)))
@@ -127,7 +127,7 @@ def ema(decay: Any, debias: bool = True, accumulator_dtype: Any = None) -> Gradi
     """Return the exponential average of updates.
 
     decay: of the average. debias: whether it is corrected for its start at zero, by 1 - decay^count.
-    accumulator_dtype: dtype of the average; by default that of the parameters. `ema_params` averages parameters.
+    accumulator_dtype: dtype of the average; by default the parameters'. `ema_params` averages parameters.
 
     >>> tx = tracer.optim.ema(0.5)
     >>> _, state = tx.update(tnp.asarray([1.0]), tx.init(tnp.zeros(1)))

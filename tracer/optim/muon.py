@@ -50,7 +50,7 @@ KINDS = ("frobenius", "spectral", "aol", "schatten")
 
 
 class MuonDimensionNumbers(NamedTuple):
-    """Axes by which an array is a matrix for `muon`: those that products sum over, and those of its results.
+    """Axes by which an array is a matrix for `muon`: input axes, which products sum over, and output axes.
 
     >>> tracer.optim.MuonDimensionNumbers(reduction_axis=(0, 1), output_axis=2)
     MuonDimensionNumbers(reduction_axis=(0, 1), output_axis=2)
@@ -242,10 +242,10 @@ def muon(
 ) -> GradientTransformationExtraArgs:  # fmt: skip
     """Return Muon for matrices, and AdamW for other arrays.
 
-    learning_rate: a number or schedule; adam_learning_rate: that of AdamW, by default the same. weight_decay: of
+    learning_rate: a number or schedule; adam_learning_rate: AdamW's, by default equal. weight_decay: of
     matrices; weight_decay_mask, mask: which of them, by either name. adam_b1, adam_b2, adam_eps_root,
     adam_weight_decay: of `adamw`. muon_weight_dimension_numbers: a tree of `MuonDimensionNumbers`, None where AdamW
-    is meant. The other arguments are those of `scale_by_muon` and `scale_by_shape`. Jordan et al. 2024.
+    is meant. The other arguments are as in `scale_by_muon` and `scale_by_shape`. Jordan et al. 2024.
 
     >>> tx = tracer.optim.muon(0.1)
     >>> params = {"w": tnp.asarray([[2.0, 0.0], [0.0, 1.0]]), "b": tnp.asarray([3.0])}

@@ -1,4 +1,4 @@
-"""Optimizers without Adam's averages: gradient descent, RMSprop, Adagrad, Adafactor, LARS and others."""
+"""Optimizers without Adam's averages: gradient descent, RMSprop, Adagrad, Adafactor, LARS and more."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def adagrad(
 ) -> GradientTransformationExtraArgs:  # fmt: skip
     """Return Adagrad. PyTorch begins the sum at 0, and adds eps to its root.
 
-    learning_rate: a number, a scalar array or a schedule. The other arguments are those of `scale_by_rss`. Duchi, Hazan
+    learning_rate: a number, a scalar array or a schedule. The other arguments are as in `scale_by_rss`. Duchi, Hazan
     & Singer 2011, JMLR 12.
 
     >>> tx = tracer.optim.adagrad(0.1, initial_accumulator_value=0.0)
@@ -209,7 +209,7 @@ def rprop(
 ) -> GradientTransformationExtraArgs:
     """Return Rprop: steps of each element's own length, for gradients without noise.
 
-    learning_rate: the first length. The other arguments are those of `scale_by_rprop`; as in Optax the first update is
+    learning_rate: the first length. The other arguments are as in `scale_by_rprop`; as in Optax the first update is
     zero. Riedmiller & Braun 1993.
 
     >>> tx = tracer.optim.rprop(0.1)
@@ -319,7 +319,7 @@ def polyak_sgd(
 ) -> GradientTransformationExtraArgs:
     """Return gradient descent by Polyak's step; give update the keyword value, the loss.
 
-    scaling: a factor of the step, a number or schedule. The other arguments are those of `scale_by_polyak`. Loizou et
+    scaling: a factor of the step, a number or schedule. The other arguments are as in `scale_by_polyak`. Loizou et
     al. 2021, arXiv:2002.10542.
 
     >>> tx = tracer.optim.polyak_sgd()

@@ -25,7 +25,7 @@ def count() -> Array:
 
 
 def increment(number: Any) -> Array:
-    """Return a count plus one; the largest int32 stays what it is."""
+    """Return a count plus one; the largest int32 stays."""
     return tnp.minimum(number, _LAST - 1) + 1
 
 
@@ -59,7 +59,7 @@ class Scalar:
 
 
 def at(number: Any, x: Array) -> Any:
-    """Return a hyperparameter for the arithmetic of a leaf: Python numbers as they are, others in its real dtype."""
+    """Return a hyperparameter for a leaf's arithmetic: a Python number as is, an array in the leaf's real dtype."""
     if isinstance(number, Scalar):
         return number.of(x)
     if isinstance(number, bool | int | float):

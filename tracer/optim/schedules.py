@@ -234,7 +234,8 @@ def warmup_cosine_decay_schedule(
 ) -> Schedule:
     """Return the schedule along a line to a peak and along a cosine down to `end_value`.
 
-    warmup_steps: those of the line. decay_steps: all steps, with those of the line. exponent: power of the cosine.
+    warmup_steps: steps of the line. decay_steps: steps of the line and the cosine together. exponent: power of the
+    cosine.
 
     >>> f = tracer.optim.warmup_cosine_decay_schedule(0.0, 1.0, 10, 110)
     >>> [round(float(f(n)), 3) for n in (5, 10, 60, 110)]
@@ -252,7 +253,7 @@ def warmup_exponential_decay_schedule(
 ) -> Schedule:  # fmt: skip
     """Return the schedule along a line to a peak, followed by `exponential_decay`.
 
-    warmup_steps: those of the line. The other arguments are those of `exponential_decay`, from the peak on.
+    warmup_steps: steps of the line. The other arguments are as in `exponential_decay`, from the peak on.
 
     >>> f = tracer.optim.warmup_exponential_decay_schedule(0.0, 1.0, 10, 10, 0.5)
     >>> [float(f(n)) for n in (5, 10, 20)]

@@ -1,6 +1,6 @@
 """Choices between trees by a scalar condition: elementwise, so that donated states are updated in place.
 
-A `lax.cond` of states copies what its branch hands on.
+A `lax.cond` of states would copy the values that its branch returns unchanged.
 """
 
 from __future__ import annotations

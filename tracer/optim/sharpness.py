@@ -81,10 +81,11 @@ def sam(
 ) -> GradientTransformationExtraArgs:  # fmt: skip
     """Return the optimizer that takes its gradients at the worst point near by.
 
-    Every `sync_period`-th step updates; those between climb by `adv_optimizer`, such as chain(normalize(), sgd(0.05)).
-    reset_state: whether that one starts anew after an update. opaque_mode: whether each step does all of this itself,
-    with gradients from the keyword grad_fn of update: (params, number of the climb) -> gradients. batch_axis_name: the
-    axis over which those are averaged. Raises ArgumentError for a period below 1. Foret et al. 2021, arXiv:2010.01412.
+    Every `sync_period`-th step updates; steps between climb by `adv_optimizer`, such as chain(normalize(), sgd(0.05)).
+    reset_state: whether `adv_optimizer` starts anew after an update. opaque_mode: whether each step does all of this
+    itself, with gradients from the keyword grad_fn of update: (params, number of the climb) -> gradients.
+    batch_axis_name: the axis over which gradients are averaged. Raises ArgumentError for a period below 1. Foret et al.
+    2021, arXiv:2010.01412.
 
     >>> tx = tracer.optim.sam(tracer.optim.sgd(0.1), tracer.optim.sgd(0.05), opaque_mode=True)
     >>> f = tracer.grad(lambda x: tnp.sum(x**2))

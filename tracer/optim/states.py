@@ -52,7 +52,7 @@ def tree_get_all_with_path(tree: Any, key: Any, filtering: Filter | None = None)
     """Return the paths and values under a name in a state: fields of named tuples, keys of dicts, named tuples.
 
     tree: a state. key: the name of a field, a key, or the name of a class. filtering: a function of path and value,
-    true for those to keep.
+    true for the pairs to keep.
 
     >>> state = tracer.optim.adam(0.1).init({"w": tnp.zeros(1)})
     >>> tracer.optim.tree_get_all_with_path(state, "count")[0][1]

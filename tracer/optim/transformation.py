@@ -1,6 +1,6 @@
 """Gradient transformations: pairs of pure functions, the leaf-by-leaf map that rules are written with, application.
 
-A transformation's update has two parts. `scalars` computes what follows from the state's numbers alone: powers of the
+A transformation's update has two parts. `scalars` computes values of the state's scalars alone: powers of the
 count, rates of schedules. `apply` maps a rule over the leaves. A chain computes all scalars before any leaf, so that a
 compiled update is one loop nest per array.
 """
@@ -26,7 +26,7 @@ class GradientTransformation(NamedTuple):
     """A pair of pure functions: `init(params)` returns a state, `update(updates, state, params)` updates and state.
 
     init: from a tree of parameters to a state, a tree.
-    update: from gradients, a state and parameters to what `apply_updates` adds to the parameters, and the next state.
+    update: from gradients, a state and parameters to the updates for `apply_updates`, and the next state.
 
     >>> halve = tracer.optim.GradientTransformation(lambda params: (), lambda g, state, params=None: (g / 2, state))
     >>> halve.update(tnp.asarray([2.0]), ())[0]
@@ -55,7 +55,7 @@ class EmptyState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """An update in parts: see the module's docstring. `need` says what the transformation does with parameters."""
+    """An update in parts: see the module's docstring. `need`: the use that the transformation makes of parameters."""
 
     apply: Callable[..., tuple[Any, Any]]
     scalars: Callable[[Any, Dtypes], Any]
@@ -86,7 +86,7 @@ def transformation(
     """Make a transformation.
 
     apply: (updates, state, params, scalars, **extra) -> (updates, state). scalars: from the state and the leaves'
-    dtypes. need: what is done with parameters, if update must be given them.
+    dtypes. need: the use that update makes of parameters; None if it may be called without.
     """
     parts = Parts(apply, scalars, name, need)
 
@@ -128,7 +128,7 @@ def parts_of(tx: GradientTransformation) -> Parts:
 def elementwise(
     name: str, rule: Callable[..., Any], *, need: str | None = None
 ) -> GradientTransformationExtraArgs:  # fmt: skip
-    """Make a stateless transformation of a rule of the update, and of the parameter if `need` says for what."""
+    """Make a stateless transformation of a rule of the update, and of the parameter if `need` names its use."""
 
     def apply(updates: Any, state: Any, params: Any, scalars: Any, **extra: Any) -> tuple[Any, Any]:
         del scalars, extra
@@ -284,8 +284,8 @@ def stateless_with_tree_map(f: Callable[[Any, Any], Any]) -> GradientTransformat
 def apply_updates(params: Any, updates: Any) -> Any:
     """Return the parameters with the updates added, in their own dtypes.
 
-    params: a tree of arrays; updates: the same tree, with None where nothing is to change. The sum is rounded once.
-    Raises ArgumentError for trees that part.
+    params: a tree of arrays; updates: a tree of equal structure, None for leaves to leave unchanged. The sum is rounded
+    once. Raises ArgumentError for trees of different structure.
 
     >>> tracer.optim.apply_updates({"w": tnp.asarray([1.0]), "b": None}, {"w": tnp.asarray([-0.5]), "b": None})
     {'w': Array([0.5], f64), 'b': None}

@@ -198,8 +198,8 @@ def scale_by_zoom_linesearch(
     within tol. Near a minimum the first may also hold by slopes, within approx_dec_rtol |value|; None forbids it.
     increase_factor: growth of the step until an interval has one; stepsize_precision: the least length of the interval.
     max_learning_rate: the longest step. initial_guess_strategy: "keep" begins at the last step, "one" at 1. verbose:
-    whether to print each search. Give update the keywords value, grad and value_fn; others go to value_fn. Nocedal &
-    Wright 2006, section 3.5; Hager & Zhang 2006.
+    whether to print each search. Give update the keywords value, grad and value_fn; further ones go to value_fn.
+    Nocedal & Wright 2006, section 3.5; Hager & Zhang 2006.
 
     >>> f = lambda x: tnp.sum(x**2)
     >>> tx = tracer.optim.chain(tracer.optim.sgd(1.0), tracer.optim.scale_by_zoom_linesearch(20))

@@ -32,7 +32,7 @@ _OPPOSITE = {None: "forward", "backward": "forward", "ortho": "ortho", "forward"
 def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Return the cosine transform along an axis; of type 2, y[k] = 2 sum of x[j] cos(pi k (2 j + 1) / 2 n).
 
-    n: the length, by default that of the axis: the signal is cut, or filled with zeros; axis: one axis.
+    n: the length, by default the axis's: the signal is cut, or filled with zeros; axis: one axis.
 
     >>> tracer.scipy.fft.dct(tnp.asarray([1.0, 2.0, 4.0])).round(6)
     Array([14.      , -5.196152,  1.      ], f64)
@@ -44,7 +44,7 @@ def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str |
 def idct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Return the inverse of the cosine transform of a type along an axis.
 
-    n: the length, by default that of the axis: the signal is cut, or filled with zeros; axis: one axis.
+    n: the length, by default the axis's: the signal is cut, or filled with zeros; axis: one axis.
 
     >>> tracer.scipy.fft.idct(tracer.scipy.fft.dct(tnp.asarray([1.0, 2.0, 3.0]))).round(6)
     Array([1., 2., 3.], f64)

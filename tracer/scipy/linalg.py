@@ -1,4 +1,4 @@
-"""Linear algebra with SciPy's names: factorisations, solutions by them, and in files beside this one all others.
+"""Linear algebra with SciPy's names: factorisations, and solutions by them. `matrix_*.py` hold more.
 
 `overwrite_*` and `check_finite` have no effect: arrays are values, and NaN propagates. Leading axes are stacks of
 matrices. Concrete matrices that are singular or not positive definite raise LinAlgError; for traced ones results hold

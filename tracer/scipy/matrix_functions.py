@@ -158,7 +158,7 @@ def _root(x: Array) -> Array:
 
 
 def _of_real(x: Array, values: Array) -> Array:
-    """Return eigenvalues; those of a real matrix lose imaginary parts of rounding errors, which choose a branch."""
+    """Return eigenvalues, a real matrix's without imaginary rounding errors, which would choose a branch."""
     allowed = float(np.finfo(x.dtype).eps) * x.shape[0] * absolute(values).max()
     settled = (x.imag == 0).all() & (absolute(values.imag) <= allowed)
     return where(settled, values.real.astype(values.dtype), values)
@@ -214,7 +214,7 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
 
     A: [n, n], with eigenvalues that differ. func: from the eigenvalues [n] to their images, elementwise; it may close
     over arrays. disp: with False, an estimate of the relative error besides. Returns complex [n, n]. Derivatives are of
-    A and of what func closes over. Parlett 1976, Linear Algebra Appl. 14(2).
+    A and of arrays that func closes over. Parlett 1976, Linear Algebra Appl. 14(2).
 
     >>> tracer.scipy.linalg.funm(tnp.asarray([[1.0, 0.0], [0.0, 2.0]]), lambda x: x * x).real
     Array([[1., 0.],

@@ -1,4 +1,4 @@
-"""`JAXSparse`: what the classes of sparse arrays have in common."""
+"""`JAXSparse`: the base class of sparse arrays."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def unknown_product(what: str, x: Any) -> NoReturn:
 
 
 def dense_operand(x: Any) -> Any:
-    """Return a dense operand as an array; None for what is none."""
+    """Return a dense operand as an array; None if it is not array-like."""
     if isinstance(x, Array):
         return x
     if is_sparse(x) or isinstance(x, str | bytes | dict) or x is None:

@@ -119,7 +119,7 @@ def _entries_of(structure: Any) -> Callable[[Any], bool]:
 
 
 def _with(x: Any, data: Any) -> Any:
-    """Return a sparse array with other values, and what is dense as it is."""
+    """Return a sparse array with other values, or for a dense one `data` itself."""
     if not is_sparse(x):
         return data
     (_, *others), aux = x.tree_flatten()

@@ -111,7 +111,7 @@ def _in_order(axes: Sequence[int]) -> bool:
 
 
 def dot_sparse(a: Entries, b: Entries, contracted: tuple[Any, Any], batch: tuple[Any, Any]) -> Entries:
-    """Return the product of two sparse arrays: every pair of entries, of which those that do not meet are padding."""
+    """Return the product of two sparse arrays: every pair of entries; pairs that do not meet are padding."""
     (left, right), (left_batch, right_batch) = contracted, batch
     a_free = [k for k in range(len(a.shape)) if k not in left and k not in left_batch]
     b_free = [k for k in range(len(b.shape)) if k not in right and k not in right_batch]

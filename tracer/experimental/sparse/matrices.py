@@ -190,7 +190,7 @@ def _check_axes(what: str, axes: Sequence[int] | None) -> None:
 
 
 class _Compressed(_Matrix):
-    """Sparse matrix whose entries are ordered by one axis: those of line i are indptr[i] to indptr[i + 1] - 1."""
+    """Sparse matrix whose entries are ordered by one axis: line i has entries indptr[i] to indptr[i + 1] - 1."""
 
     def __init__(self, args: Any, *, shape: Sequence[int]) -> None:
         data, indices, indptr = args
@@ -271,7 +271,7 @@ class CSR(_Compressed):
         return self._to_scipy(scipy_sparse.csr_array)
 
     def transpose(self, axes: Sequence[int] | None = None) -> CSC:
-        """Return the transpose, by columns, of the same arrays."""
+        """Return the transpose, by columns, which shares the arrays."""
         _check_axes("CSR", axes)
         made: CSC = CSC.tree_unflatten(self.shape[::-1], (self.data, self.indices, self.indptr))
         return made
@@ -306,7 +306,7 @@ class CSC(_Compressed):
         return self._to_scipy(scipy_sparse.csc_array)
 
     def transpose(self, axes: Sequence[int] | None = None) -> CSR:
-        """Return the transpose, by rows, of the same arrays."""
+        """Return the transpose, by rows, which shares the arrays."""
         _check_axes("CSC", axes)
         made: CSR = CSR.tree_unflatten(self.shape[::-1], (self.data, self.indices, self.indptr))
         return made

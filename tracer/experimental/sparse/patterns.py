@@ -76,11 +76,11 @@ def sparse_jacobian(
     whose entries are the pattern's. A tridiagonal Jacobian takes three products, of any size. The pattern is found
     while tracing: put the function under `jit`, or give `pattern`, if it is called more than once.
 
-    pattern: what `jacobian_sparsity` returned, or boolean or SciPy's sparse arrays in its place; by default found from
+    pattern: a result of `jacobian_sparsity`, or boolean or SciPy's sparse arrays in its place; by default found from
     `fun`. Elements outside of it must be zero, and are not looked at. mode: "forward" groups columns and multiplies by
-    tangents, "reverse" groups rows and multiplies by cotangents, "auto" takes what needs fewer products. fun, argnums,
-    has_aux, holomorphic: as in `jacfwd`; `fun` is traced, as by `jit`. Raises ArgumentError for another mode, or a
-    pattern of another structure or shape.
+    tangents, "reverse" groups rows and multiplies by cotangents, "auto" takes the one with fewer products. fun,
+    argnums, has_aux, holomorphic: as in `jacfwd`; `fun` is traced, as by `jit`. Raises ArgumentError for another mode,
+    or a pattern of another structure or shape.
 
     Curtis, Powell & Reid 1974, IMA J. Appl. Math. 13(1); Gebremedhin, Manne & Pothen 2005, SIAM Review 47(4).
 
@@ -131,11 +131,11 @@ def hessian_sparsity(fun: Function, argnums: Argnums = 0, has_aux: bool = False)
 def sparse_hessian(fun: Function, argnums: Argnums = 0, has_aux: bool = False, *, pattern: Any = None) -> Function:
     """Return the Hessian of a scalar function as a sparse array: as `hessian`, with few products.
 
-    Products with the Hessian are those of `hvp`, one for each colour of a star colouring, which reads each entry from
+    Each product with the Hessian is an `hvp`, one for each colour of a star colouring, which reads each entry from
     one side of the diagonal or the other. A band takes few products, an arrow with a dense row two. The Hessian
     must be symmetric, which rules of `custom_jvp` and `stop_gradient` may break.
 
-    pattern: what `hessian_sparsity` returned, or boolean or SciPy's sparse arrays in its place. fun, argnums, has_aux:
+    pattern: a result of `hessian_sparsity`, or boolean or SciPy's sparse arrays in its place. fun, argnums, has_aux:
     as in `hessian`; `fun` is traced, as by `jit`. Raises as `sparse_jacobian`.
 
     Gebremedhin, Tarafdar, Pothen & Walther 2009, INFORMS J. Computing 21(2).

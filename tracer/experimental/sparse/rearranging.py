@@ -18,7 +18,7 @@ from tracer.trace.source import here
 
 
 def bcoo_transpose(mat: M, *, permutation: Sequence[int]) -> M:
-    """Permute the axes. Batch, sparse and dense axes stay among themselves; others must be made sparse first.
+    """Permute the axes. Batch, sparse and dense axes stay among themselves; else make all axes sparse first.
 
     >>> from tracer.experimental import sparse
     >>> sparse.bcoo_transpose(sparse.eye(2, 3), permutation=(1, 0)).shape

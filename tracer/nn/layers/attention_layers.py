@@ -33,7 +33,7 @@ class KVCache(NamedTuple):
     length: Any
 
     def appended(self, k: Array, v: Array) -> KVCache:
-        """Return the cache with keys and values [b, t, heads, size] behind those that it holds.
+        """Return the cache with keys and values [b, t, heads, size] appended.
 
         Raises OutOfBoundsError, in compiled code too, where they do not fit.
         """
@@ -104,8 +104,8 @@ class MultiheadAttention(Module):
         """Return the result, and with `cache` the pair (result, cache).
 
         x: floats [b, t, dim] or [t, dim]; context: where keys and values come from, [b, s, context_dim], x by default;
-        causal: whether a position sees only those up to its own; mask: bools that broadcast to [b, heads, t, s], False
-        for what is not seen; bias: numbers for the logits, of such a shape. cache: keys and values of the positions
+        causal: whether a position sees none after its own; mask: bools that broadcast to [b, heads, t, s], False
+        for hidden positions; bias: numbers for the logits, of such a shape. cache: keys and values of the positions
         before x; with it s counts all places of the cache. key: for dropout, in place of the training copy's.
         """
         x = tnp.asarray(x)
@@ -190,7 +190,7 @@ def rotary(x: Any, start: Any = 0, base: float = 1e4, scale: float | None = None
 
     x: floats [..., t, heads, size], of even size. The pair i of features at position p turns by the angle p base**(-2 i
     / size) / scale. base: a number; start: the first position, an integer, or integers [...] for each sequence; scale:
-    what positions are divided by, for longer sequences than in training (arXiv:2306.15595). interleaved: whether pairs
+    the divisor of positions, for longer sequences than in training (arXiv:2306.15595). interleaved: whether pairs
     are neighbours, as in Su et al. 2021, arXiv:2104.09864, or i and i + size / 2, as in GPT-NeoX and Llama. Computed in
     float32 at least. Raises ShapeError for odd sizes, DTypeError for integers.
 

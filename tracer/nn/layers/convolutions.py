@@ -164,7 +164,7 @@ class Conv2d(_Conv):
 
 
 class Conv3d(_Conv):
-    """Convolve along the last three axes. The arguments are those of `Conv2d`, x is [b, n, d, h, w] or [n, d, h, w].
+    """Convolve along the last three axes. The arguments are as in `Conv2d`, x is [b, n, d, h, w] or [n, d, h, w].
 
     >>> layer = nn.Conv3d(1, 2, 3, stride=2, padding=1, key=tracer.random.key(0))
     >>> layer(tnp.ones((1, 1, 8, 8, 8), "float32")).shape
@@ -248,7 +248,7 @@ class ConvTranspose2d(_ConvTranspose):
 
 
 class ConvTranspose3d(_ConvTranspose):
-    """Transposed convolution along the last three axes. The arguments are those of `ConvTranspose2d`.
+    """Transposed convolution along the last three axes. The arguments are as in `ConvTranspose2d`.
 
     >>> layer = nn.ConvTranspose3d(2, 1, 2, stride=2, key=tracer.random.key(0))
     >>> layer(tnp.ones((1, 2, 4, 4, 4), "float32")).shape

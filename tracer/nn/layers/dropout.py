@@ -14,7 +14,7 @@ from tracer.trace.source import here
 
 
 class Dropout(Module):
-    """Zero elements at random in training copies, and scale the others by 1 / (1 - rate); else the identity.
+    """Zero random elements in training copies, and scale the remaining ones by 1 / (1 - rate); else the identity.
 
     rate: the probability of zero, from 0 up to 1. axes: axes that share a mask, such as (2, 3) for whole channels of
     images. Srivastava et al. 2014, J. Mach. Learn. Res. 15.

@@ -17,7 +17,7 @@ class LoRA(Module):
     """y = linear(x) + alpha / rank * B A x, where A and B alone are trained. Hu et al. 2021, arXiv:2106.09685.
 
     linear: a linear layer of n features to m, which is frozen; rank: of the correction; alpha: its size, rank by
-    default. a: [rank, n], uniform within n**-0.5; b: [m, rank], 0 at first, so that the result is that of `linear`.
+    default. a: [rank, n], uniform within n**-0.5; b: [m, rank], 0 at first, so the result is `linear`'s.
     Raises ArgumentError for other layers and ranks below 1.
 
     >>> keys = nn.Keys(tracer.random.key(0))

@@ -1,6 +1,6 @@
 """Normalisation layers: over batches, features, groups and instances; and normalised weights.
 
-Statistics and what follows from them are computed in float32 at least; results have the input's dtype.
+Statistics and normalised values are computed in float32 at least; results have the input's dtype.
 """
 
 from __future__ import annotations

@@ -247,11 +247,11 @@ def _sizes(batch: int | Sequence[int]) -> tuple[int, ...]:
 class RNN(_Recurrent):
     """Elman network over sequences; see `RNNCell` for the step.
 
-    n, hidden: features of the input and of the state; layers: how many stand one above the other; bidirectional:
-    whether a second cell reads each sequence from its end, its results beside those of the first; dropout: rate between
+    n, hidden: features of the input and of the state; layers: the number of stacked layers; bidirectional:
+    whether a second cell reads each sequence from its end, its results after the first's; dropout: rate between
     layers, in training copies; activation: the function in place of tanh. x: [..., t, n]. state:
     [layers * directions, ..., hidden], None for zeros. lengths: integers [...], the valid positions; results beyond are
-    0, and the last state is that of the last valid position. reverse: whether to read from the end. key: for dropout,
+    0, and the last state is the last valid position's. reverse: whether to read from the end. key: for dropout,
     in place of the training copy's. Returns results, [..., t, directions * hidden], in the order of the input, and the
     last state. Weights, in `cells`: the first layer's, forwards and backwards, then the next layer's; PyTorch's
     `weight_ih_l1_reverse` is `cells[3].weight_ih`.

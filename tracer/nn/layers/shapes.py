@@ -126,7 +126,7 @@ class Pad(Module):
     """Pad the axes after the second.
 
     widths: an integer, or for each of the last axes in their order an integer or a pair (before, after); mode: "zeros",
-    "reflect", "replicate" or "circular"; value: what stands in place of zeros. x: [b, c, *s].
+    "reflect", "replicate" or "circular"; value: the number that "zeros" pads with. x: [b, c, *s].
 
     >>> nn.Pad(1, "replicate")(tnp.asarray([[[1.0, 2.0]]]))
     Array([[[1., 1., 2., 2.]]], f64)

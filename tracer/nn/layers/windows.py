@@ -20,7 +20,7 @@ MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circul
 
 
 def per_axis(what: str, name: str, value: Any, rank: int, least: int = 1) -> tuple[int, ...]:
-    """Return an integer for each of `rank` axes, given one or all. Raises ArgumentError for others."""
+    """Return an integer for each of `rank` axes, given one or all. Raises ArgumentError for other values."""
     try:
         found = (index(value),) * rank
     except TypeError:

@@ -44,7 +44,7 @@ def solve_ivp(
     t_span: two real numbers; args: a tuple of trees. method: "RK45", "RK23" or "DOP853", explicit Runge-Kutta methods,
     or "Radau", implicit, for stiff problems with real values. t_eval: real numbers [m] within t_span at which the
     solution is returned, by default after every step. dense_output: whether `sol` interpolates it. events: functions of
-    the same arguments, or one: their roots in time are found, of those that change as `event.direction` says, and
+    fun's arguments, or one: their roots in time are found, only sign changes of `event.direction` if it is not 0, and
     `event.terminal` (a bool or a number of roots) ends the solution. rtol, atol: tolerances of a step's error;
     max_step, first_step: sizes. jac: for "Radau", the derivative of fun by y as a function or a matrix [n, n], by
     default in forward mode. vectorized: accepted for SciPy. max_steps: steps at most, a concrete integer.
@@ -56,8 +56,8 @@ def solve_ivp(
     themselves. Raises ArgumentError for an unknown method, and for values that do not fit, ShapeError for a y0 that is
     no vector.
 
-    Derivatives of every mode and order are those of the steps taken, with Radau's stages and the times of events by the
-    implicit function theorem.
+    Derivatives of every mode and order are derivatives of the steps taken, with Radau's stages and the times of events
+    by the implicit function theorem.
 
     >>> result = tracer.scipy.integrate.solve_ivp(lambda t, y: -y, (0.0, 2.0), [1.0], t_eval=[0.0, 1.0, 2.0], rtol=1e-8)
     >>> result.y.round(4), result.message

@@ -1,7 +1,7 @@
 """Steps of initial value problems: state, error control, the first step, and interpolation within a step.
 
 Hairer, Nørsett & Wanner, Solving ODEs I, second edition, section II.4. Errors and step sizes are not differentiated, so
-derivatives are those of the steps taken.
+derivatives follow the steps taken.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -92,8 +92,8 @@ class Tolerances:
 class Method(NamedTuple):
     """One-step method: order of its error estimate, memory at the start, an attempt at a step, and its interpolant.
 
-    attempt(f, state, h, tolerances): an `Attempt`. rows: how many there are. coefficients(f, interval): those of the
-    powers of the share of the step, from the first on [d, n], and how often f was evaluated.
+    attempt(f, state, h, tolerances): an `Attempt`. rows: r of `Interval`. coefficients(f, interval): of
+    the powers of the share of the step, from the first on [d, n], and how often f was evaluated.
     """
 
     order: int

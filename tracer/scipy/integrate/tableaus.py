@@ -20,7 +20,7 @@ class Tableau:
     """Coefficients of a method with s stages; the slope at the end of a step is one more stage.
 
     nodes: the times of stages 1 to s - 1; weights: of earlier slopes for each of them; final: of the s slopes for the
-    value; errors: of s + 1 slopes for each estimate of the error; order: that of the estimate. more_nodes,
+    value; errors: of s + 1 slopes for each estimate of the error; order: the estimate's. more_nodes,
     more_weights: stages for the interpolant alone. interpolant: of the slope of each stage for each power of the share
     of the step, from the first on.
     """

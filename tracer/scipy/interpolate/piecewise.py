@@ -275,7 +275,7 @@ class Akima1DInterpolator(_Cubic):
 class CubicSpline(_Cubic):
     """Cubics through points with continuous second derivatives. A tree of arrays, and a `PPoly`.
 
-    x: ascending real numbers [n]; y: numbers [*s] with n along the axis; axis: one axis. bc_type: what holds at the
+    x: ascending real numbers [n]; y: numbers [*s] with n along the axis; axis: one axis. bc_type: the condition at the
     ends: "not-a-knot" (one cubic on the two outermost intervals), "natural" (second derivative 0), "clamped" (slope 0),
     "periodic", or a pair of such, or of (order, value) with the first or second derivative. extrapolate: as of `PPoly`,
     by default "periodic" for that end. Raises ShapeError and ArgumentError where they do not fit.

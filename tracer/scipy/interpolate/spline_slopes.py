@@ -95,7 +95,7 @@ def _tridiagonal(below: Array, main: Array, above: Array, side: Array) -> Array:
 
 
 def periodic_slopes(places: Array, values: Array) -> Array:
-    """Return slopes at the points of a function that repeats: as for others, around the ends."""
+    """Return slopes at the points of a periodic function: neighbours wrap around the ends."""
     known = concrete_value(values)
     if known is not None and not ((abs(known[0] - known[-1]) <= 1e-8 + 1e-5 * abs(known[-1])).all()):
         raise ArgumentError(

@@ -48,9 +48,9 @@ def map_coordinates(
 
 
 def interpolated(name: str, x: Array, positions: list[Array], order: int, mode: str, cval: Any) -> Array:
-    """Return elements between those of x [*s], at positions along its first axes that broadcast together, in x's dtype.
+    """Interpolate x [*s] at positions along its first axes, which broadcast together. Returns x's dtype.
 
-    Modes are those of `map_coordinates`. Raises ArgumentError for another order or mode.
+    Modes as in `map_coordinates`. Raises ArgumentError for another order or mode.
     """
     mode = _SAME.get(mode, mode)
     if order not in _PARTS:

@@ -195,7 +195,7 @@ def _cauchy_time(
         )  # fmt: skip
 
     def fix(s: Any) -> Any:
-        """Fix the next variable at its bound, and continue along the others."""
+        """Fix the next variable at its bound, and continue along the free variables."""
         k, time, first, second, pulled, shift = s
         i, wait = order[k], times[k] - time
         g, row = gradient[i], wide[i]

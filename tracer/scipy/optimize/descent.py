@@ -154,7 +154,7 @@ def _newton_direction(product: Function, gradient: Array) -> Array:
         square = vdot(residual, residual)
         flat = curvature <= rounding * vdot(conjugate, conjugate)
         rate = square / where(flat, 1, curvature)
-        # Along negative curvature, the first direction is that of steepest descent.
+        # Along negative curvature, the first direction is steepest descent.
         d = where(flat, where((k == 0), -gradient, d), d + rate * conjugate)
         residual = where(flat, residual, residual + rate * moved)
         conjugate = -residual + vdot(residual, residual) / square * conjugate

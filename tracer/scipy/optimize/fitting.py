@@ -56,8 +56,8 @@ def least_squares(
 
     Returns `LeastSquaresResults` of floats. Under `jit` and `vmap`, and with derivatives of x, cost and residuals by
     args, captured arrays and bounds: by the implicit function theorem, with the full Hessian of the cost. Raises
-    ArgumentError for another method or loss, and for bounds that are not ascending; ShapeError for others that do not
-    fit.
+    ArgumentError for another method or loss, and for bounds that are not ascending; ShapeError for bounds of another
+    shape.
 
     >>> t = tnp.linspace(0.0, 1.0, 5)
     >>> fit = lambda y: tracer.scipy.optimize.least_squares(lambda p: p[0] * tnp.exp(-p[1] * t) - y, tnp.ones(2)).x

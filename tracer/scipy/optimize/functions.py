@@ -46,11 +46,11 @@ class Unknowns:
         self.args = args if isinstance(args, tuple) else (args,)
 
     def scalar(self, fun: Any) -> tuple[Callable[..., Array], list[Array]]:
-        """Return a user's function with one value as a function of the vector and captured arrays, and those."""
+        """Return a user's scalar function as a function of the vector and captured arrays, and the captured arrays."""
         return self._hoisted(fun, self._scalar)
 
     def vector(self, fun: Any) -> tuple[Callable[..., Array], list[Array]]:
-        """Return a user's function with a tree of values as one of vectors and captured arrays, and those."""
+        """Return a user's function of trees as a function of vectors and captured arrays, and the captured arrays."""
         return self._hoisted(fun, self._vector)
 
     def tree(self, vector: Array) -> Any:
@@ -80,7 +80,7 @@ def solution(
 ) -> tuple[Array, Any]:  # fmt: skip
     """Return x and aux of solve(start, *more, *held), x with the derivative of the root of residual(x, *more, *held).
 
-    Arrays of `more` may be traced, as those held.
+    Arrays of `more` and `held` may be traced.
     """
     return custom_root(  # type: ignore[no-any-return]
         lambda x: residual(x, *more, *held), start, partial(_solved, solve, more, held), linear_solution, has_aux=True

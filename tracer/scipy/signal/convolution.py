@@ -55,7 +55,7 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto", prec
 
 
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: int | Sequence[int] | None = None) -> Array:
-    """Convolve two arrays along some axes by their Fourier transforms; along the others, indices correspond.
+    """Convolve two arrays along some axes by their Fourier transforms; other axes are matched by index.
 
     axes: one or several, by default all; the sizes of other axes are equal. Errors are relative to the largest result.
 

@@ -158,7 +158,7 @@ def _filtered(name: str, top: Array, bottom: Array, signal: Array, start: Array 
 
     def unrolled(state: tuple[Array, ...], x: Array) -> tuple[tuple[Array, ...], Array]:
         y = top[0] * x + state[0] if n else top[0] * x
-        # y comes last: what does not wait for it is computed before
+        # y comes last: values that do not depend on it are computed before
         moved = [top[k + 1] * x + state[k + 1] if k + 1 < n else top[k + 1] * x for k in range(n)]
         return tuple(part - bottom[k + 1] * y for k, part in enumerate(moved)), y
 

@@ -29,7 +29,7 @@ def savgol_coeffs(
 
     window_length, polyorder: concrete integers, the degree below the length; deriv: the order of the derivative;
     delta: the distance of samples; pos: the index of the sample, by default the middle; use: "conv" for weights in the
-    order of a convolution, "dot" for that of the samples. Returns floats [window_length]. Raises ArgumentError where
+    order of a convolution, "dot" for the samples' order. Returns floats [window_length]. Raises ArgumentError where
     they do not fit.
 
     >>> tracer.scipy.signal.savgol_coeffs(5, 2).round(4)

@@ -1,6 +1,6 @@
 """Spectra of signals: Fourier transforms of windowed segments, their averages and their inverse; analytic signals.
 
-Welch 1967, IEEE Trans. Audio Electroacoust. 15(2). Windows by name are those of `scipy.signal.get_window`.
+Welch 1967, IEEE Trans. Audio Electroacoust. 15(2). Names of windows are as in `scipy.signal.get_window`.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -190,7 +190,7 @@ def istft(
 def hilbert(x: Any, N: int | None = None, axis: int = -1) -> Array:
     """Return the analytic signal: x without its negative frequencies, whose real part is x.
 
-    x: real numbers [*s]; N: the length, by default that of the axis; axis: one axis. Returns complex numbers [*s].
+    x: real numbers [*s]; N: the length, by default the axis's; axis: one axis. Returns complex numbers [*s].
     Raises ArgumentError for complex numbers.
 
     >>> tracer.scipy.signal.hilbert(tnp.asarray([2.0, 1.0, 0.0, 1.0])).imag

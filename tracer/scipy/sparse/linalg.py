@@ -94,8 +94,9 @@ def gmres(
 
     restart: a concrete integer, the directions and vectors kept per iteration. maxiter: iterations, by default 10 n.
     solve_method: "incremental", which checks the residual after every direction and may end an iteration early, or
-    "batched", which does not. M stands on the right: the residual is that of A. Returns (x, info): an int32, -1 where x
-    is NaN, else 0. Raises ShapeError where trees do not fit, ArgumentError for another method, and for no directions.
+    "batched", which does not. M preconditions from the right: the residual is A's. Returns (x, info): an int32, -1
+    where x is NaN, else 0. Raises ShapeError where trees do not fit, ArgumentError for another method, and for no
+    directions.
 
     >>> a = tnp.asarray([[4.0, 1.0], [-1.0, 3.0]])
     >>> x, info = tracer.scipy.sparse.linalg.gmres(a, tnp.asarray([5.0, 2.0]), solve_method="incremental")

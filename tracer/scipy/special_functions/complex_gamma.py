@@ -42,7 +42,7 @@ from tracer.transforms.custom.derivatives import custom_jvp
 _FAR = 7.0  # from here on, Stirling's series has an error of 1e-17
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
 _DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12, -3617 / 8160, 43867 / 14364)
-_DIGAMMA_SHIFT = 12  # so that its series, and those of its first derivatives, are exact
+_DIGAMMA_SHIFT = 12  # so that its series, and its first derivatives' series, are exact
 _BESIDE = 0.6  # distance from the zeros 1 and 2 up to which powers are summed
 # (-1)^k (ζ(k) - 1) / k for k = 2, 3, ...: log Γ(1 + w) = (1 - γ) w - log(1 + w) + sum of these w^k, DLMF 5.7.3
 _POWERS = (
@@ -117,7 +117,7 @@ def _middle(z: Array) -> Array:
 
 
 def _recurrence(z: Array) -> Array:
-    """Return the logarithm at z + n less that of z (z + 1) ..., whose sheet is found by counting its half turns."""
+    """Return the logarithm at z + n less log(z (z + 1) ...), whose branch is found by counting half turns."""
     up = imag(z) >= 0
     z = where(up, z, conj(z))
     product, turns, shift = 0.0 * z + 1.0, 0.0 * real(z), 0.0 * real(z)

@@ -147,7 +147,7 @@ def _residue(x: Array, y: Array, whole: Array) -> tuple[Array, Array]:
 
 
 def _beyond(x: Array, y: Array, far: Array, re: Array, im: Array) -> tuple[Array, Array]:
-    """Replace both parts by those of i / (√π z) where z is far."""
+    """Replace both parts by the parts of i / (√π z) where z is far."""
     a, b = where(far, x, 1.0), where(far, y, 1.0)
     larger = maximum(a, b)
     a, b = where(a == math.inf, 1.0, a / larger), where(b == math.inf, 1.0, b / larger)

@@ -1,7 +1,7 @@
 """Spherical harmonics, by associated Legendre functions that are normalised on the sphere.
 
 From order m the recurrence goes up to degree n: DLMF 14.10.3 for normalised functions. Powers of sin θ that would
-underflow are kept scaled. Derivatives by θ are differences of neighbouring orders, so those of every order exist.
+underflow are kept scaled. Derivatives by θ are differences of neighbouring orders, so derivatives of every order exist.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,4 +1,4 @@
-"""Colourings of sparse matrices: groups of columns, or rows, whose product with one vector can be told apart.
+"""Colourings of sparse matrices: groups of columns, or rows, whose entries one product with a vector separates.
 
 Gebremedhin, Manne & Pothen 2005, "What color is your Jacobian?", SIAM Review 47(4).
 """
@@ -24,7 +24,7 @@ def lists_by(keys: Integers, values: Integers, count: int) -> list[list[int]]:
 def color_columns(rows: Integers, columns: Integers, shape: tuple[int, int]) -> Integers:
     """Return a colour from 0 for each column, so that columns of one colour have no row in common.
 
-    rows, columns: of the entries. Greedy, in the given order and in that of falling degree; the fewer colours win.
+    rows, columns: of the entries. Greedy, in the given order and by falling degree; fewer colours win.
     Columns without entries have colour 0.
     """
     owned = lists_by(columns, rows, shape[1])

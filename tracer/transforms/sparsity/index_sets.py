@@ -47,7 +47,7 @@ class IndexSets:
         return IndexSets(ids, self.starts, self.indices, self.columns)
 
     def where(self, kept: np.ndarray[Any, np.dtype[np.bool_]]) -> IndexSets:
-        """Return the sets of the rows that are kept, and empty sets for the others."""
+        """Return the sets of the rows that are kept, and empty sets for other rows."""
         return IndexSets(np.where(kept, self.ids, 0), self.starts, self.indices, self.columns)
 
     def merged(self, groups: Integers, count: int) -> IndexSets:

@@ -1,6 +1,6 @@
 """Propagation of index sets through a program: which inputs each element of each output depends on.
 
-A value that depends on no input may be known: captured arrays, literals, and what is computed from them. Known indices
+A value that depends on no input may be known: a captured array, a literal, or a result of these. Known indices
 make gathers exact, known factors of zero end a dependence, and known trip counts unroll loops.
 """
 
@@ -31,7 +31,7 @@ MOST_EQUATIONS = 20_000  # after so many, loops are no longer unrolled
 class Value:
     """Value of a program. sets: of each element, None if it depends on no input. known: its value, if that is known.
 
-    The elements of a stack are those of an item: its sets are the union over the items.
+    A stack has the elements of one item: its sets are the union over the items.
     """
 
     type: Type
@@ -55,7 +55,7 @@ ValueRule = Callable[..., Sequence[Value]]
 
 @dataclass(eq=False, slots=True)
 class Propagation:
-    """Walk over a program. rules, programs: by primitive; others are expanded, or make every output depend on all."""
+    """Walk over a program. rules, programs: by primitive; else it is expanded, or outputs depend on all operands."""
 
     rules: Mapping[Primitive, Rule]
     programs: Mapping[Primitive, ValueRule]
@@ -95,7 +95,7 @@ class Propagation:
         return depend_on_all(self, values, types, params)
 
     def expanded(self, primitive: Primitive, values: Sequence[Value], params: Mapping[str, Any]) -> list[Value]:
-        """Run what a composite primitive expands to."""
+        """Run the program that a composite primitive expands to."""
         assert isinstance(primitive.lower, Composite)
         expand = primitive.lower.expand
 

@@ -1,4 +1,4 @@
-"""Rules of index sets for primitives, as data. They run on derivatives, so they see what is linear in tangents.
+"""Rules of index sets for primitives, as data. They run on programs that are linear in tangents.
 
 Primitives that move elements run their reference on row numbers. Other rules take unions: of operands at each element,
 over axes that are summed, over the matrices that a factorisation mixes.
@@ -126,7 +126,7 @@ def _each(p: Propagation, values: Values, types: Sequence[Type], params: Params)
 
 
 def _moved(p: Propagation, values: Values, types: Sequence[Type], params: Params, primitive: Primitive) -> Found:
-    """Run the reference on row numbers: row 0 stands for what is filled in, operand rows follow."""
+    """Run the reference on row numbers: row 0 stands for filled-in elements, operand rows follow."""
     numbers, start, parts = [], 1, []
     for value in values:
         moving = value.sets is not None
