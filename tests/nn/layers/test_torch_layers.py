@@ -18,7 +18,7 @@ KEY = random.key(0)
 
 def reference() -> dict[str, dict[str, Any]]:
     """What PyTorch computed, by case and name."""
-    with np.load(Path(__file__).parent / "torch_layers.npz") as stored:
+    with np.load(Path(__file__).parents[1] / "torch_layers.npz") as stored:
         parts = np.split(stored["values"], np.cumsum(stored["lengths"])[:-1])
         found: dict[str, dict[str, Any]] = {}
         for name, part in zip(str(stored["names"]).split("\n"), parts, strict=True):

@@ -10,8 +10,8 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
-from tests.nn.test_attention_layers import filled as filled_attention
-from tests.nn.test_attention_layers import torch_arrays
+from tests.nn.layers.test_attention_layers import filled as filled_attention
+from tests.nn.layers.test_attention_layers import torch_arrays
 from tests.nn.torch_numbers import Stored, numbers
 from tracer import errors, lax, nn, random
 
