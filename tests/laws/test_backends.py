@@ -74,8 +74,14 @@ def compiled(primitive: Primitive) -> tuple[tuple[tuple[Case, ...], Native], ...
 
 @lru_cache(maxsize=2)
 def compiled_for_widths(primitive: Primitive) -> tuple[tuple[tuple[Case, ...], Width, Native], ...]:
-    """The long cases as programs for other widths of vectors than this machine's own."""
-    return tuple((cases, bits, Native(program, bits)) for cases, program, widths in dealt(primitive) for bits in widths)
+    """Long cases as programs for other widths of vectors than this machine's own: of two shares one in turn.
+
+    Thoroughly, all shares.
+    """
+    shares = dealt(primitive)
+    turn = CATALOGUE.index(primitive)
+    chosen = shares if THOROUGH or len(shares) == 1 else [shares[turn // 2 % len(shares)]]
+    return tuple((cases, bits, Native(program, bits)) for cases, program, widths in chosen for bits in widths)
 
 
 @lru_cache(maxsize=4)

@@ -1,4 +1,4 @@
-"""Losses: far values, dtypes, averages, CTC by enumeration, refused operands. layers/test_torch_layers.py has values."""
+"""Losses: far values, dtypes, averages, CTC by enumeration, refused operands. `layers/` has values beside PyTorch."""
 
 from __future__ import annotations
 

@@ -10,14 +10,14 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import covering
 from tracer.errors import ArgumentError, DTypeError, MatrixError, ShapeError, TracerArrayError
 
 INTEGERS = [np.int8, np.int32, np.int64, np.uint8, np.uint64]
 ODD = np.array([0.0, -0.0, 1.0, -1.5, 0.1, -7e300, 5e-324, -3e-310, 2.0**-1022, 1.7e308, np.inf, -np.inf, np.nan])
 
 
-@pytest.mark.parametrize("dtype", INTEGERS)
-@pytest.mark.parametrize("name", ["gcd", "lcm"])
+@pytest.mark.parametrize(("name", "dtype"), covering(["gcd", "lcm"], INTEGERS))
 def test_divisors_and_multiples_are_numpys(name: str, dtype: Any) -> None:
     info = np.iinfo(dtype)
     x = np.array([0, 1, 12, 18, 100, info.max, info.min, info.max - 1, 3], dtype)

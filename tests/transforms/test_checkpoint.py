@@ -10,6 +10,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import covering
 from tracer import checkpoint, grad, hessian, jit, jvp, lax, vmap
 from tracer import checkpoint_policies as policies
 from tracer.ad_checkpoint import checkpoint_name, saved_residuals
@@ -103,10 +104,12 @@ def gradient_without(function: Any) -> Any:
     return grad(function)(W)
 
 
-@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
-@pytest.mark.parametrize("function", BASIC, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("inside", [True, False], ids=["layers", "whole"])
-def test_derivatives_do_not_change(policy: Any, function: Any, inside: bool) -> None:
+BY_NAME = {f.__name__: f for f in BASIC}
+
+
+@pytest.mark.parametrize(("named", "name", "inside"), covering(POLICIES, BY_NAME, [True, False], least=24))
+def test_derivatives_do_not_change(named: str, name: str, inside: bool) -> None:
+    function, policy = BY_NAME[name], POLICIES[named]
     kept = checkpoint(layer, policy=policy)
     f = (lambda w: function(w, kept)) if inside else checkpoint(function, policy=policy)
     expected = gradient_without(function)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import tracer.numpy as tnp
+from tests.grids import covering
 from tracer import checkpoint, grad, jit, lax, vmap
 from tracer.ir.visit import equations
 
@@ -70,8 +71,10 @@ def size(make: Callable[[Function, int], Function], transform: Function, depth: 
     return sum(1 for _ in equations(programs[0])), sum(1 for _ in equations(programs[1]))
 
 
-@pytest.mark.parametrize("make", [branches, scans, loops, remembered, compiled, in_turn])
-@pytest.mark.parametrize("name", TRANSFORMS)
+MAKERS = [branches, scans, loops, remembered, compiled, in_turn]
+
+
+@pytest.mark.parametrize(("make", "name"), covering(MAKERS, TRANSFORMS, least=24))
 def test_nested_control_flow_grows_with_its_depth(make: Any, name: str) -> None:
     transform, bound = TRANSFORMS[name]
     once, twice = size(make, transform, DEPTH), size(make, transform, 2 * DEPTH)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tests.laws.cases import ALL, Case, typed
 from tracer.errors import TracerError
+from tracer.ir.dtypes import BY_SHORT_NAME
 from tracer.ir.types import ArrayType, Type, size
 
 SMALL = 40  # elements of an operand: the dtype is what these cases are about
@@ -20,27 +21,28 @@ def cases_of_every_dtype(cases: Sequence[Case]) -> Iterator[Case]:
             continue
         for place, old in enumerate(case.types):
             for short in ALL if isinstance(old, ArrayType) else ():
-                changed = _with(case, old, short)
-                kinds = {(i, t.dtype) for i, t in enumerate(changed.types) if isinstance(t, ArrayType)}
-                if not kinds <= seen and (place, changed.types[place].dtype) not in seen and _is_taken(changed):  # type: ignore[union-attr]
+                if (place, BY_SHORT_NAME.get(short)) in seen:
+                    continue
+                types = _with(case.types, old, short)
+                kinds = {(i, t.dtype) for i, t in enumerate(types) if isinstance(t, ArrayType)}
+                if _is_taken(case, types):
                     seen |= kinds
-                    yield changed
+                    yield replace(case, types=types, smooth=None)
 
 
-def _with(case: Case, old: Type, short: str) -> Case:
-    """The case with another dtype wherever it has that of `old`."""
-    types = [
+def _with(types: Sequence[Type], old: Type, short: str) -> tuple[Type, ...]:
+    """The types with another dtype wherever they have that of `old`."""
+    return tuple(
         typed(short, *type.shape)
         if isinstance(type, ArrayType) and isinstance(old, ArrayType) and type.dtype == old.dtype
         else type
-        for type in case.types
-    ]
-    return replace(case, types=tuple(types), smooth=None)
+        for type in types
+    )
 
 
-def _is_taken(case: Case) -> bool:
+def _is_taken(case: Case, types: Sequence[Type]) -> bool:
     try:
-        case.primitive.infer(*case.types, **case.params)
+        case.primitive.infer(*types, **case.params)
     except TracerError:
         return False
     return True

@@ -177,7 +177,7 @@ def test_one_element_combined_with_a_number_is_as_all_ways_have_it(dtype: str) -
 def test_what_at_gives_of_known_values_is_as_all_ways_have_it(
     number: int, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of all cases each dtype has a third, another than the next one's, in which every value meets every index."""
+    """Of all cases each dtype has a sixth; together they have all."""
     start = tnp.asarray(np.array([[0, 1, 2], [3, 4, 5]]).astype(dtype))
 
     def outcome(x: Any, index: Any, name: str, value: Any) -> Any:
@@ -193,7 +193,7 @@ def test_what_at_gives_of_known_values_is_as_all_ways_have_it(
         for index in (*INDICES, (0, 3), 5, "a")
         for name in ("set", "add", "multiply", "mul")
         for value in (*VALUES, 10**400, "text", [1, 2])
-    ][slice(None) if THOROUGH else slice(number % 3, None, 3)]
+    ][slice(None) if THOROUGH else slice(number, None, 6)]
     quick = [outcome(*case) for case in cases]
     monkeypatch.setattr(methods, "written", lambda *args: None)
     for case, found in zip(cases, quick, strict=True):

@@ -9,6 +9,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import covering
 from tracer.errors import TracerArrayError
 
 A = np.array([3, 1, 2, 3, 7, 1])
@@ -20,9 +21,10 @@ def filled(found: Any, size: int, fill: Any) -> Any:
     return np.concatenate([found, np.full(max(size - len(found), 0), fill, found.dtype)])[:size]
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("size", [1, 3, 8])
-@pytest.mark.parametrize("pair", [(A, C), (A, C[:0]), (A[:0], C), (A * 0.5, C * 0.5)], ids=str)
+PAIRS = [(A, C), (A, C[:0]), (A[:0], C), (A * 0.5, C * 0.5)]
+
+
+@pytest.mark.parametrize(("name", "size", "pair"), covering(NAMES, [1, 3, 8], PAIRS, least=16), ids=str)
 def test_compiled_sets_have_the_size_that_is_given(name: str, size: int, pair: Any) -> None:
     found = getattr(np, name)(*pair)
     ours = tracer.jit(lambda x, y: getattr(tnp, name)(x, y, size=size, fill_value=-1))(*pair)

@@ -11,6 +11,7 @@ import scipy.sparse.linalg
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import covering
 from tracer.errors import ArgumentError, ShapeError
 from tracer.scipy.sparse import linalg
 
@@ -28,17 +29,17 @@ SOLVERS: dict[str, tuple[Any, Any]] = {
     "gmres, restarted": (partial(linalg.gmres, restart=4), GENERAL),
 }  # fmt: skip
 every_solver = pytest.mark.parametrize("name", SOLVERS)
-ways = pytest.mark.parametrize("way", [lambda f: f, tracer.jit], ids=["eager", "jit"])
+WAYS = {"eager": lambda f: f, "jit": tracer.jit}
+every_way = pytest.mark.parametrize(("name", "chosen"), covering(SOLVERS, WAYS))
 
 
 def close(found: Any, expected: Any, rtol: float = 1e-9) -> None:
     np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol * np.abs(expected).max())
 
 
-@ways
-@every_solver
-def test_solutions_of_matrices_and_of_functions(name: str, way: Any) -> None:
-    solve, a = SOLVERS[name]
+@every_way
+def test_solutions_of_matrices_and_of_functions(name: str, chosen: str) -> None:
+    (solve, a), way = SOLVERS[name], WAYS[chosen]
     expected = np.linalg.solve(a, SIDE)
     close(way(lambda a, b: solve(a, b, tnp.ones(N), tol=1e-12)[0])(a, SIDE), expected)
     scaled = way(lambda a, b: solve(lambda v: a @ v, b, tol=1e-12, M=lambda v: v / tnp.diag(a))[0])
@@ -84,10 +85,9 @@ def test_the_residual_is_as_small_as_asked_for_and_not_much_smaller(name: str) -
     np.testing.assert_array_equal(solve(a, SIDE, start, tol=1e-5)[0], start)
 
 
-@ways
-@every_solver
-def test_derivatives_are_those_of_the_solution(name: str, way: Any) -> None:
-    solve, a = SOLVERS[name]
+@every_way
+def test_derivatives_are_those_of_the_solution(name: str, chosen: str) -> None:
+    (solve, a), way = SOLVERS[name], WAYS[chosen]
 
     def solution(a: Any, b: Any) -> Any:
         return solve(lambda v: a @ v, b, np.full(N, 1e3), tol=1e-13)[0]
@@ -170,10 +170,9 @@ def test_a_map_without_an_inverse_gives_what_comes_nearest_and_no_nan() -> None:
     close(linalg.gmres(turned, np.ones(2), tol=1e-12)[0], [-1.0, 1.0])
 
 
-@ways
-@every_solver
-def test_what_is_no_number_or_infinite_gives_nan_and_never_the_start(name: str, way: Any) -> None:
-    solve, a = SOLVERS[name]
+@every_way
+def test_what_is_no_number_or_infinite_gives_nan_and_never_the_start(name: str, chosen: str) -> None:
+    (solve, a), way = SOLVERS[name], WAYS[chosen]
     solver, broken = way(solve), a.copy()
     broken[2, 3] = np.nan
     for matrix, side in ((a, np.where(np.arange(N) == 1, np.nan, SIDE)), (broken, SIDE), (a, SIDE * np.inf)):

@@ -111,7 +111,10 @@ def test_slopes_are_differences_in_every_parameter(name: str, function: str) -> 
     ours = getattr(getattr(stats, name), function)
     names = list(inspect.signature(ours).parameters)
     moved = (3.0,) if name in COUNTED else (0.3, 1.5)
+    turn = FUNCTIONS.index((name, function))  # of the parameters each function has a half, its neighbour the other
     for number, parameters in enumerate(CASES[name][0]):
+        if not THOROUGH and (number + turn) % 2 and len(CASES[name][0]) > 1:
+            continue
         if not all(np.isfinite(parameters)) or 30.0 in parameters or 1e7 in parameters or 1e10 in parameters:
             continue
         if (name in COUNTED and {0.0, 1.0, 1e-9}.intersection(parameters)) or (name, 0.0) == (name, *parameters[:1]):
@@ -205,9 +208,10 @@ def test_slopes_in_counts_and_trials_are_those_of_the_density_at_real_numbers(na
             for i in places:
                 exact = mpmath.diff(density, at, tuple(int(i == p) for p in places))
                 assert float(slope[i]) == pytest.approx(float(exact), rel=1e-9, abs=1e-9), (point, i)
-                for j in places:
+                for j in places[i:]:
                     exact = mpmath.diff(density, at, tuple((i == p) + (j == p) for p in places))
-                    assert float(bend[i, j]) == pytest.approx(float(exact), rel=1e-7, abs=1e-7), (point, i, j)
+                    for found in (bend[i, j], bend[j, i]):
+                        assert float(found) == pytest.approx(float(exact), rel=1e-7, abs=1e-7), (point, i, j)
 
 
 def relative(found: Any, exact: Any) -> float:

@@ -12,6 +12,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from tests.grids import THOROUGH
 from tests.schedule.running import agree, run, staged
 from tracer.errors import DTypeError
 from tracer.ir.primitive import Pointwise
@@ -100,7 +101,8 @@ def test_parts_are_right_to_a_few_units_in_the_last_place(name: str, dtype: Any)
     z = ordinary(name, dtype)
     info = np.finfo(dtype)
     with mpmath.workprec(2500 if name in ("log1p", "atanh", "atan") else 200):
-        for x, got in zip(z, apply(name, z), strict=True):
+        tried = list(zip(z, apply(name, z), strict=True))[:: 1 if THOROUGH else 3]  # mpmath takes most of the time
+        for x, got in tried:
             exact = mpmath.mpc(EXACT[name](mpmath.mpc(complex(x))))
             scale = abs(exact) if name in CANCELLING else None
             for part, wanted in ((got.real, exact.real), (got.imag, exact.imag)):
