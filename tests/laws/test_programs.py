@@ -71,7 +71,7 @@ def chosen(primitive: Primitive) -> Sequence[Case]:
     cases = cases_of(primitive.name)
     first = with_all_kinds(cases)
     rest = [case for case in cases if case not in first]
-    return (*first, *rest[:: 1 if THOROUGH else max(1, len(rest) // 10)])
+    return (*first, *rest[:: 1 if THOROUGH else max(1, len(rest) // 5)])
 
 
 @pytest.mark.parametrize("primitive", CATALOGUE, ids=str)

@@ -10,6 +10,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import covering
 from tracer.errors import ArgumentError
 
 ARRAYS = {
@@ -121,8 +122,9 @@ def test_nan_is_once_of_each_array_in_what_is_in_one_alone() -> None:
         np.testing.assert_array_equal(tnp.setxor1d(x, y, size=len(expected)), expected)
 
 
-@pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])
-@pytest.mark.parametrize("name", ["quantile", "nanquantile", "percentile"])
+@pytest.mark.parametrize(
+    ("name", "axis"), covering(["quantile", "nanquantile", "percentile"], [None, 0, 1, (0, 1)], least=6)
+)
 def test_weighted_quantiles_are_numpys(name: str, axis: Any, rng: np.random.Generator) -> None:
     x, weights = rng.normal(size=(4, 5)), rng.integers(0, 3, (4, 5)) + 0.0
     weights[0] = weights[:, 1] = 1.0

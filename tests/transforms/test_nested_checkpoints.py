@@ -139,7 +139,7 @@ def in_little_memory(f: Function) -> Function:
     return limited
 
 
-@pytest.mark.parametrize(("effect", "within", "derivative"), covering([told, answered], WITHIN, DERIVATIVES, least=40))
+@pytest.mark.parametrize(("effect", "within", "derivative"), covering([told, answered], WITHIN, DERIVATIVES, least=20))
 def test_ordered_effects_happen_once_in_order(effect: Function, within: str, derivative: str) -> None:
     """What runs again for the derivative is silent, and has the answers that came the first time."""
     f = WITHIN[within](effect)
