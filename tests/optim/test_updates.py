@@ -11,6 +11,7 @@ import pytest
 import tracer
 import tracer.numpy as tnp
 from tracer import grad, jit, lax, optim, tree, vmap
+from tracer.optim.transformation import by_row
 
 SHAPES = [(300, 200), (128,), (64, 64, 3, 3), ()]
 
@@ -70,6 +71,59 @@ def test_many_equal_arrays_have_one_nest_each_of_28_bytes_a_parameter(clipped: b
     name = update.partition("(")[0]
     assert len(re.findall(rf"\b{name}\(", str(lowered.loops()))) == 1 + 9
     assert lowered.memory().results <= 64
+
+
+@pytest.mark.parametrize("shape", [(120, 90), (90,)])
+def test_updates_that_read_old_moments_of_many_arrays_are_in_place(shape: tuple[int, ...]) -> None:
+    """Lion's parameters read the moments of before, so both are written in one nest, or the moments need a copy."""
+    params = [tnp.zeros(shape, "float32") for _ in range(12)]
+    tx = optim.lion(1e-3)
+    lowered = jit(step_of(tx), donate_argnums=(0, 1)).lower(params, tx.init(params), params)
+    assert lowered.memory().results <= 64
+    assert lowered.memory().arena == 0
+
+
+def test_a_rule_is_traced_once_for_arrays_of_equal_types() -> None:
+    traced = []
+
+    def rule(x: Any, y: Any) -> Any:
+        traced.append(x.shape)
+        return 2 * x + y, {"sum": x.sum()}
+
+    rows = [(tnp.full(shape, n, "float32"), tnp.ones(shape, "float32")) for shape in ((3,), (2, 2)) for n in range(9)]
+    rows.append((tnp.ones(5, "float32"), tnp.ones(5, "float32")))
+    expected = [np.asarray(2 * x + y) for x, y in rows]
+    found = jit(lambda rows: by_row(rule, rows))(rows)
+    assert traced == [(3,), (2, 2), (5,)]
+    for (value, sums), wanted, (x, _) in zip(found, expected, rows, strict=True):
+        np.testing.assert_array_equal(value, wanted)
+        assert float(sums["sum"]) == float(x.sum())
+    traced.clear()
+    by_row(rule, rows)
+    assert len(traced) == len(rows)  # outside `jit` every call runs the function
+
+
+def test_a_users_function_of_each_update_is_called_for_each() -> None:
+    numbers = iter(range(100))
+    tx = optim.stateless_with_tree_map(lambda g, p: g * next(numbers))
+    params = [tnp.ones(3) for _ in range(10)]
+    updates, _ = jit(lambda g: tx.update(g, tx.init(g)))(params)
+    assert [float(u[0]) for u in updates] == [float(n) for n in range(10)]
+
+
+def test_gradients_pass_through_updates_of_many_arrays() -> None:
+    tx = optim.adamw(1e-2)
+    params = [tnp.linspace(1.0, 2.0, 3) + n for n in range(9)]
+
+    def after(rate: Any, params: Any) -> Any:
+        updates, _ = tx.update(tree.map(lambda p: rate * p**2, params), tx.init(params), params)
+        return sum(tnp.sum(p**3) for p in optim.apply_updates(params, updates))
+
+    at = jit(grad(after, argnums=(0, 1)))(0.5, params)
+    for found, wanted in zip(tree.leaves(at), tree.leaves(grad(after, argnums=(0, 1))(0.5, params)), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-15)
+    singly = [vmap(lambda p: after(0.5, [p]))(p[None])[0] for p in params]
+    assert float(after(0.5, params)) == pytest.approx(float(sum(singly)), rel=1e-12)
 
 
 def test_clipping_by_the_global_norm_costs_one_more_pass() -> None:

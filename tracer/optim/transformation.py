@@ -7,6 +7,7 @@ compiled update is one loop nest per array.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -15,11 +16,17 @@ import optree
 
 from tracer import numpy as tnp
 from tracer.errors import ArgumentError, ShapeError, message
+from tracer.ir.types import Type
 from tracer.optim.scalars import Dtypes, dtypes_of
+from tracer.primitives.control.calls import call
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.source import here
+from tracer.trace.stage import stage
+from tracer.trace.state import state
 from tracer.trace.tracebacks import boundary
+
+_MANY = 8  # rows of equal types from which a program of its own saves time
 
 
 class GradientTransformation(NamedTuple):
@@ -143,33 +150,74 @@ def init_leaves(function: Callable[[Any], Any], params: Any) -> Any:
     return trees.unflatten(structure, [function(tnp.asarray(leaf)) for leaf in leaves])
 
 
-def map_leaves(rule: Callable[..., Any], updates: Any, *others: Any, loose: bool = False) -> Any:
+def map_leaves(rule: Callable[..., Any], updates: Any, *others: Any, loose: bool = False, pure: bool = True) -> Any:
     """Return the tree of a rule's results at the leaves of `updates` and their counterparts."""
-    return update_leaves(lambda *row: (rule(*row),), updates, (), *others, loose=loose)[0]
+    return update_leaves(lambda *row: (rule(*row),), updates, (), *others, loose=loose, pure=pure)[0]
 
 
 def update_leaves(
-    rule: Callable[..., tuple[Any, ...]], updates: Any, states: Sequence[Any], *others: Any, loose: bool = False
-) -> tuple[Any, ...]:
+    rule: Callable[..., tuple[Any, ...]], updates: Any, states: Sequence[Any], *others: Any, loose: bool = False,
+    pure: bool = True,
+) -> tuple[Any, ...]:  # fmt: skip
     """Apply a rule leaf by leaf: (update, *states, *others) -> (new update, *new states); return the trees of results.
 
     An update that is None stays None, with the states that it has. States keep their dtypes. loose: counterparts may
-    be trees, or arrays of other shapes. Raises ArgumentError for trees that part, ShapeError for other shapes.
+    be trees, or arrays of other shapes. pure: as of `by_row`. Raises ArgumentError for trees that part, ShapeError for
+    other shapes.
     """
     leaves, structure = optree.tree_flatten(updates, none_is_leaf=True, namespace=trees.NAMESPACE)
     columns = [_counterparts(structure, updates, other) for other in (*states, *others)]
     rows: list[tuple[Any, ...]] = []
     for position, (leaf, *row) in enumerate(zip(leaves, *columns, strict=True)):
+        if leaf is not None:
+            leaf = leaf if isinstance(leaf, Array) else tnp.asarray(leaf)
+            if not loose:
+                row = [_fitting(leaf, each, updates, position) for each in row]
+        rows.append((leaf, *row))
+
+    def of_row(leaf: Any, *row: Any) -> tuple[Any, ...]:
         if leaf is None:
-            rows.append((None, *row[: len(states)]))
-            continue
-        leaf = leaf if isinstance(leaf, Array) else tnp.asarray(leaf)
-        if not loose:
-            row = [_fitting(leaf, each, updates, position) for each in row]
+            return None, *row[: len(states)]
         new, *kept = rule(leaf, *row)
-        rows.append((new, *map(_in_dtype_of, kept, row)))
-    results = [*zip(*rows, strict=True)] if rows else [()] * (1 + len(states))
+        return new, *map(_in_dtype_of, kept, row)
+
+    results = [*zip(*by_row(of_row, rows, pure=pure), strict=True)] if rows else [()] * (1 + len(states))
     return tuple(trees.unflatten(structure, column) for column in results)
+
+
+def by_row(rule: Callable[..., Any], rows: Sequence[tuple[Any, ...]], *, pure: bool = True) -> list[Any]:
+    """Return a rule's results for rows of arrays, in order.
+
+    Under a trace, many rows of equal types share one program, so that compiling takes time by distinct shapes. pure:
+    whether the rule computes from its arguments alone; a user's function may draw from a counter.
+    """
+    kinds = [tuple(x.type if isinstance(x, Array) else None for x in row) for row in rows]
+    if not pure or state.staging is None:
+        return [rule(*row) for row in rows]
+    counts = Counter(kinds)
+    programs: dict[Any, Callable[..., Any]] = {}
+    results = []
+    for row, kind in zip(rows, kinds, strict=True):
+        if None not in kind and counts[kind] >= _MANY:
+            if kind not in programs:
+                programs[kind] = _as_program(rule, [x.type for x in row])
+            results.append(programs[kind](*row))
+        else:
+            results.append(rule(*row))
+    return results
+
+
+def _as_program(rule: Callable[..., Any], types: Sequence[Type]) -> Callable[..., Any]:
+    """Return the rule for arrays of the given types as the call of its program."""
+    structures: list[trees.Structure] = []
+
+    def flat(row: list[Array]) -> Sequence[Any]:
+        leaves, structure = trees.flatten(rule(*row))
+        structures.append(structure)
+        return leaves
+
+    program, captured = stage(flat, types, name="update")
+    return lambda *row: trees.unflatten(structures[0], call(program, *captured, *row, inline=True))
 
 
 def _counterparts(
@@ -275,8 +323,8 @@ def stateless_with_tree_map(f: Callable[[Any, Any], Any]) -> GradientTransformat
     def apply(updates: Any, state: Any, params: Any, scalars: Any, **extra: Any) -> tuple[Any, Any]:
         del scalars, extra
         if params is None:
-            return map_leaves(lambda u: f(u, None), updates), state
-        return map_leaves(f, updates, params), state
+            return map_leaves(lambda u: f(u, None), updates, pure=False), state
+        return map_leaves(f, updates, params, pure=False), state
 
     return transformation("stateless_with_tree_map", no_state, apply)
 
@@ -292,10 +340,11 @@ def apply_updates(params: Any, updates: Any) -> Any:
     """
     leaves, structure = trees.flatten(params)
     summands = _counterparts(structure, params, updates, ("parameters", "updates"))
-    rows = zip(leaves, summands, strict=True)
-    return trees.unflatten(structure, [p if u is None else _added(p, u) for p, u in rows])
+    return trees.unflatten(structure, by_row(_added, [*zip(leaves, summands, strict=True)]))
 
 
-def _added(parameter: Any, update: Any) -> Array:
+def _added(parameter: Any, update: Any) -> Any:
+    if update is None:
+        return parameter
     old = tnp.asarray(parameter)
     return (old + update).astype(old.dtype)

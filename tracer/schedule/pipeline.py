@@ -30,6 +30,8 @@ from tracer.schedule.loops.storage_folding import fold_storage
 from tracer.schedule.math.legalise import expand_math
 from tracer.schedule.memory.arena_allocation import allocate_arena, reuse_buffers
 from tracer.schedule.plan.donation import Donor, donors_of
+from tracer.schedule.plan.fusion import plan_block
+from tracer.schedule.plan.steps import BlockPlan
 from tracer.schedule.terms.schedules import Schedules
 from tracer.schedule.terms.value_locations import Memory, Source
 from tracer.schedule.write.program_writer import BlockWriter, ModuleState, entry_buffer
@@ -102,16 +104,19 @@ class Scheduled:
 def loops(program: Program, target: Target = PLAIN, *, donated: Collection[int] = ()) -> Scheduled:
     """Return the program's loop nests, before any loop pass. donated: inputs whose memory results may take over."""
     schedules = Schedules(dispatch.SCHEDULES, target.limits)
-    donors = donors_of(program, schedules, donated)
+    plan = plan_block(program, schedules)
+    donors = donors_of(program, plan, donated)
     while True:
         state = ModuleState(schedules, target)
-        scheduled, missed = _write(program, donors, state)
+        scheduled, missed = _write(program, plan, donors, state)
         if not missed:
             return scheduled
         donors = {result: donor for result, donor in donors.items() if result not in missed}
 
 
-def _write(program: Program, donors: Mapping[int, Donor], state: ModuleState) -> tuple[Scheduled, set[int]]:
+def _write(
+    program: Program, plan: BlockPlan, donors: Mapping[int, Donor], state: ModuleState
+) -> tuple[Scheduled, set[int]]:
     """Return the loops, and the results that did not end up in their donors' memory."""
     _number_sites(program, state.sites)
     given = {donor.operand for donor in donors.values()}
@@ -124,7 +129,8 @@ def _write(program: Program, donors: Mapping[int, Donor], state: ModuleState) ->
         if donor.is_updated:
             targets[n] = None
     builder = Builder()
-    results = BlockWriter(state, builder, program, inputs, targets, [n in given for n in range(len(inputs))]).write()
+    owned = [n in given for n in range(len(inputs))]
+    results = BlockWriter(state, builder, program, inputs, targets, owned, plan=plan).write()
     parameters: tuple[Buffer, ...] = tuple(m.buffer for m in (*inputs, *outputs))
     main = Function(ENTRY, parameters, builder.finish())
     module = Module((*state.functions, main), ENTRY, state.arena.size, state.stacks)

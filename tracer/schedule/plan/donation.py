@@ -11,10 +11,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from tracer.ir.program import Program, Var
-from tracer.ir.types import same_up_to_weakness, size
-from tracer.schedule.plan.fusion import plan_block
+from tracer.ir.types import Type, size, strong
+from tracer.schedule.plan.steps import BlockPlan
 from tracer.schedule.plan.update_chains import Versions, updated
-from tracer.schedule.terms.schedules import Schedules
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,34 +26,40 @@ class Donor:
     is_updated: bool = False
 
 
-def donors_of(program: Program, schedules: Schedules, donated: Collection[int]) -> dict[int, Donor]:
-    """Return, by the indices of results, the donated operands whose memory they can have."""
+def donors_of(program: Program, plan: BlockPlan, donated: Collection[int]) -> dict[int, Donor]:
+    """Return, by the indices of results, the donated operands whose memory they can have. plan: the program's."""
     found: dict[int, Donor] = {}
     if not donated:
         return found
-    chooser = _Chooser(program, schedules)
-    left = sorted(donated)
+    chooser = _Chooser(program, plan)
+    left: dict[Type, list[int]] = {}  # a result only takes the memory of an operand of its type
+    for operand in sorted(donated):
+        left.setdefault(strong(program.inputs[operand].type), []).append(operand)
+    seen: set[Var] = set()
     for number, atom in enumerate(program.outputs):
-        first = isinstance(atom, Var) and not any(atom is other for other in program.outputs[:number])
-        donor = next(chooser.candidates(atom, left), None) if first and isinstance(atom, Var) else None
+        if not isinstance(atom, Var) or atom in seen:
+            continue
+        seen.add(atom)
+        fitting = left.get(strong(atom.type), [])
+        donor = next(chooser.candidates(atom, fitting), None)
         if donor is not None:
             found[number] = donor
-            left.remove(donor.operand)
+            fitting.remove(donor.operand)
     return found
 
 
 class _Chooser:
-    def __init__(self, program: Program, schedules: Schedules) -> None:
+    def __init__(self, program: Program, plan: BlockPlan) -> None:
         self.program = program
-        self.plan = plan_block(program, schedules)
-        self.versions = Versions(program, self.plan)
+        self.plan = plan
+        self.versions = Versions(program, plan)
 
     def candidates(self, result: Var, operands: Collection[int]) -> Iterator[Donor]:
-        """Yield the operands whose memory a result can take over, in order of preference."""
+        """Yield the operands, all of the result's type, whose memory it can take over, in order of preference."""
         inputs, definitions = self.program.inputs, self.versions.definitions
         if not result.type.shape or not size(result.type):
             return
-        fitting = {n: inputs[n] for n in operands if same_up_to_weakness(inputs[n].type, result.type)}
+        fitting = {n: inputs[n] for n in operands}
         if result not in definitions:
             yield from (Donor(n) for n, operand in fitting.items() if operand is result)
             return

@@ -63,7 +63,8 @@ def _has_many_functions(program: Program) -> bool:
     operations, waiting = 0, [program]
     while waiting and operations <= _MOST_IN_REGISTERS:
         for equation in waiting.pop().equations:
-            if equation.primitive.lower == Structured("cond"):
+            lower = equation.primitive.lower
+            if isinstance(lower, Structured) and lower.kind == "cond":
                 waiting += equation.params["branches"]
             elif _is_single(equation):
                 operations += operations_of(equation)
@@ -81,7 +82,8 @@ class _Planner:
         self.pulled_once: set[Var] = set()  # values in nests whose elements are computed once
         self.definition: dict[Var, Equation] = {v: e for e in program.equations for v in e.outputs}
         self.readers: dict[Var, list[Equation]] = {}
-        self.in_memory: set[Var] = {a for a in program.outputs if isinstance(a, Var)}
+        self.results: set[Var] = {a for a in program.outputs if isinstance(a, Var)}
+        self.in_memory: set[Var] = set(self.results)
         self.cost: dict[Var, int] = {}  # of computing an element with everything it needs
         self.moved: set[Var] = set()  # computed from elements that lie elsewhere in another array
         self.barriers: dict[Var, int] = {}  # reductions and other steps on the way to the value
@@ -243,6 +245,7 @@ class _Planner:
         steps: list[Step] = []
         step_of: dict[Var, int] = {}
         open_nests: dict[tuple[int, ...], int] = {}
+        reads: dict[Var, int] = {}  # the last nest over a value's domain that reads it
         last_read: dict[Var, int] = {}
         last_shifted: dict[Var, int] = {}
         for equation in self.program.equations:
@@ -258,13 +261,14 @@ class _Planner:
                 steps.append(Rename(equation))
             elif rooted:
                 domain = _domain(equation)
-                joined = None if called else self._nest_of(domain, equation, pulled, steps, step_of, open_nests)
+                joined = None if called else self._nest_of(domain, equation, pulled, steps, step_of, open_nests, reads)
                 if joined is not None:
                     number = joined
                 else:
                     steps.append(Nest(domain))
                 if not called:
                     open_nests[domain] = number
+                    reads.update((v, number) for v, same in pulled.items() if same and v.type.shape == domain)
                 nest = steps[number]
                 assert isinstance(nest, Nest)
                 nest.operations = self._together(nest, equation)
@@ -321,15 +325,19 @@ class _Planner:
 
     def _nest_of(
         self, domain: tuple[int, ...], equation: Equation, pulled: Mapping[Var, bool], steps: Sequence[Step],
-        step_of: Mapping[Var, int], open_nests: Mapping[tuple[int, ...], int],
+        step_of: Mapping[Var, int], open_nests: Mapping[tuple[int, ...], int], reads: Mapping[Var, int],
     ) -> int | None:  # fmt: skip
         """Return the nest that an equation joins: the last that computes a value it reads, or else the open one.
+
+        A result of the program may also join the last nest that reads what it reads: its memory is there all the time.
 
         The open nest of a large domain takes equations that read what it reads: others would be in each other's way,
         and leave no room for the readers of its own values. So an update of many equal arrays is one nest an array.
         """
-        makers = {step_of[variable] for variable in pulled if variable in step_of}
-        for number in sorted(makers, reverse=True):
+        others = {step_of[variable] for variable in pulled if variable in step_of}
+        if not self.results.isdisjoint(equation.outputs):
+            others |= {reads[variable] for variable in pulled if variable in reads}
+        for number in sorted(others, reverse=True):
             step = steps[number]
             is_over = isinstance(step, Nest) and step.domain == domain
             if is_over and self._may_join(step, number, equation, pulled, step_of):
@@ -340,7 +348,8 @@ class _Planner:
         nest, count = steps[last], math.prod(domain)
         assert isinstance(nest, Nest)
         wide = {variable for variable in pulled if size(variable.type) >= count}
-        related = count <= _SMALL or any(not wide.isdisjoint(self._pulled(root)) for root in nest.roots)
+        small = count <= _SMALL and 2 * len(nest.roots) < _MOST_ROOTS  # room for what is made of them
+        related = small or any(not wide.isdisjoint(self._pulled(root)) for root in nest.roots)
         return last if related else None
 
     def _may_join(
@@ -382,7 +391,8 @@ def _is_single(equation: Equation) -> bool:
 
 
 def _expands(reader: Equation, variable: Var) -> bool:
-    spreads = reader.primitive.lower in (IndexMap("broadcast"), IndexMap("windows"))
+    lower = reader.primitive.lower
+    spreads = isinstance(lower, IndexMap) and lower.kind in ("broadcast", "windows")
     return spreads and size(reader.outputs[0].type) > size(variable.type)
 
 

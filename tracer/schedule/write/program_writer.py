@@ -65,6 +65,7 @@ class BlockWriter:
 
     owned: the inputs whose memory the block may overwrite once it has read them last.
     calls: whether functions of scalars are called, as they are in what this block is a branch of; else it decides.
+    plan: the program's, where it is made already.
     """
 
     def __init__(
@@ -77,11 +78,12 @@ class BlockWriter:
         owned: Sequence[bool] | None = None,
         *,
         calls: bool = False,
+        plan: BlockPlan | None = None,
     ) -> None:
         self.module = module
         self.builder = builder
         self.program = program
-        self.plan: BlockPlan = plan_block(program, module.schedules, calls=calls)
+        self.plan = plan or plan_block(program, module.schedules, calls=calls)
         self.sources: dict[Var, Source] = dict(zip(program.inputs, inputs, strict=True))
         self.step = 0  # the number of the step that is being written
         self.invocations = 0
