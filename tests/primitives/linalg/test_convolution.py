@@ -10,8 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tracer.numpy as tnp
 from tests.primitives.linalg.bilinear import check_batch, check_derivatives, check_lowering, draw, program_of, value_of
+from tracer import jit, lax, vjp
 from tracer.errors import ArgumentError, DTypeError, ShapeError
+from tracer.ir import dtypes
+from tracer.primitives.linalg import convolution, convolution_phases
 from tracer.primitives.linalg.convolution_layouts import (
     conv,
     conv_dimension_numbers,
@@ -178,3 +182,41 @@ X, Y = np.ones((2, 4, 5, 5)), np.ones((6, 4, 3, 3))
 def test_mistakes_are_told(error: type[Exception], pattern: str, call: Any, x: Any, y: Any) -> None:
     with pytest.raises(error, match=pattern):
         program_of(call, x, y)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "window", "strides", "padding", "groups"),
+    [
+        ((16, 16), (3, 3), (2, 2), ((1, 1), (1, 1)), 1),
+        ((9, 7), (3, 5), (2, 3), ((0, 2), (2, 1)), 2),
+        ((11,), (7,), (3,), ((4, 2),), 1),
+        ((10,), (5,), (2,), ((-1, -2),), 3),
+        ((8, 6), (3, 2), (2, 1), ((1, 0), (0, 1)), 1),
+        ((5, 6, 4), (3, 3, 3), (2, 2, 2), ((1, 1), (0, 1), (1, 0)), 1),
+        ((6, 6), (5, 5), (4, 4), ((2, 2), (2, 2)), 1),
+    ],
+)
+def test_phases_apart_and_as_features_are_equal(
+    sizes: Any, window: Any, strides: Any, padding: Any, groups: int
+) -> None:
+    rng, rank = np.random.default_rng(0), len(sizes)
+    lhs = tnp.asarray(rng.standard_normal((2, 2 * groups, *sizes)))
+    rhs = tnp.asarray(rng.standard_normal((3 * groups, 2, *window)))
+    given = {"lhs_dilation": (1,) * rank, "rhs_dilation": (1,) * rank, "feature_groups": groups}
+    ct = convolution.conv(lhs, rhs, strides=strides, padding=padding, preferred_element_type=dtypes.F64, **given)
+    weights = rhs.reshape(groups, 3, 2, *window).swapaxes(1, 2).reshape(2 * groups, 3, *window)
+    params = {
+        **given, "strides": strides, "padding": padding, "batch_groups": 1, "precision": None,
+        "preferred_element_type": dtypes.F64,
+    }  # fmt: skip
+    apart = convolution_phases._phase_by_phase(convolution.conv, ct, sizes, weights, params)
+    at_once = convolution_phases._as_features(convolution.conv, ct, sizes, weights, params)
+    np.testing.assert_allclose(apart, at_once, rtol=1e-13, atol=1e-13)
+    assert float(tnp.vdot(apart, lhs)) == pytest.approx(float(tnp.vdot(ct, ct)), rel=1e-12)
+
+
+def test_a_gradient_by_strides_that_the_window_does_not_fill_multiplies_no_zeros() -> None:
+    x, w = tnp.zeros((8, 16, 40, 40), "float32"), tnp.zeros((16, 16, 3, 3), "float32")
+    y, back = vjp(lambda x: lax.conv_general_dilated(x, w, (2, 2), [(1, 1), (1, 1)]), x)
+    products = jit(back).lower(y).cost().flops / 2
+    assert products == pytest.approx(y.size * 16 * 9, rel=0.03)

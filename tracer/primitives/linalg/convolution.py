@@ -13,8 +13,7 @@ groups * N', the result is [N', O, ...], and outputs of a group see the batches 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from tracer.ir import shape as shapes
 from tracer.ir.dtypes import DType
 from tracer.ir.primitive import Composite, Eager, Primitive
 from tracer.ir.types import ArrayType, Shape, Type, array_type
-from tracer.primitives.arrays.slice_pad_concatenate import pad, pad_p, slice_in_dim
+from tracer.primitives.arrays.slice_pad_concatenate import pad_p
 from tracer.primitives.arrays.sliding_windows import (
     Padding,
     dilated,
@@ -35,6 +34,7 @@ from tracer.primitives.arrays.sliding_windows import (
 )
 from tracer.primitives.base.rules import check_kinds, check_same_dtype, is_linear, one_linear, quiet
 from tracer.primitives.base.shapes import Batched, moveaxis, reshape, rev, transpose
+from tracer.primitives.linalg.convolution_phases import has_phases, in_phases
 from tracer.primitives.linalg.convolution_strategy import has_nest
 from tracer.primitives.linalg.dot_general import contract, cotangent_operands, dot_general_p, products_jvp
 from tracer.trace.array import Array
@@ -142,12 +142,12 @@ def _expand(
         "precision": precision, "preferred_element_type": preferred_element_type,
     }  # fmt: skip
     sizes = positions(padded_sizes(lhs.type.shape[2:], padding, lhs_dilation), window, strides, rhs_dilation)
-    in_phases = batch_groups == 1 and _has_phases(lhs_dilation, strides, rhs_dilation)
-    if in_phases and 0 not in (*lhs.type.shape, *rhs.type.shape, *sizes):
+    by_phase = batch_groups == 1 and has_phases(lhs_dilation, strides, rhs_dilation)
+    if by_phase and 0 not in (*lhs.type.shape, *rhs.type.shape, *sizes):
         rows = zip(window, rhs_dilation, padding, strict=True)
         before = tuple((dilated(w, r) - 1 - low, 0) for w, r, (low, _) in rows)
         exchanged = {**given, "strides": lhs_dilation, "lhs_dilation": strides, "padding": before}
-        return _in_phases(lhs, sizes, rev(rhs, spatial), exchanged)
+        return in_phases(conv, lhs, sizes, rev(rhs, spatial), exchanged)
     x = padded_operand(lhs, padding, lhs_dilation)
     alone = {**given, "strides": strides, "padding": ((0, 0),) * rank, "lhs_dilation": (1,) * rank}
     if any(d != 1 for d in lhs_dilation) and has_nest(x.type, rhs.type, **alone):
@@ -197,10 +197,10 @@ def _lhs_cotangent(ct: Any, lhs: Any, rhs: Any, params: dict[str, Any]) -> Any:
     out_features, in_features, *window = rhs.type.shape
     weights = reshape(rhs, (groups, out_features // groups, in_features, *window))
     weights = reshape(moveaxis(weights, 1, 2), (groups * in_features, out_features // groups, *window))
-    in_phases = _has_phases(params["strides"], params["lhs_dilation"], params["rhs_dilation"])
-    if in_phases and 0 not in (*ct.shape, *lhs.type.shape):
+    by_phase = has_phases(params["strides"], params["lhs_dilation"], params["rhs_dilation"])
+    if by_phase and 0 not in (*ct.shape, *lhs.type.shape):
         dtype = lhs.type.dtype
-        result = _in_phases(ct, lhs.type.shape[2:], weights, {**params, "preferred_element_type": dtype})
+        result = in_phases(conv, ct, lhs.type.shape[2:], weights, {**params, "preferred_element_type": dtype})
     else:
         result = _spread_cotangent(ct, lhs, weights, params)
     if params["batch_groups"] > 1:  # [N', groups * C, ...]: the groups belong to the batch
@@ -225,75 +225,6 @@ def _spread_cotangent(ct: Any, lhs: Any, weights: Any, params: dict[str, Any]) -
         lhs_dilation=params["strides"], rhs_dilation=params["rhs_dilation"], feature_groups=groups,
         precision=params["precision"], preferred_element_type=lhs.type.dtype,
     )  # fmt: skip
-
-
-def _has_phases(spread: Shape, steps: Shape, rhs_dilation: Shape) -> bool:
-    """Return whether a dilated operand can be convolved phase by phase: no stride along its dilated axes."""
-    rows = zip(spread, steps, rhs_dilation, strict=True)
-    return any(d > 1 for d in spread) and all(d == 1 or (s, r) == (1, 1) for d, s, r in rows)
-
-
-def _in_phases(ct: Any, sizes: Shape, weights: Any, params: dict[str, Any]) -> Any:
-    """Convolve each residue of the positions modulo the strides on its own, as features. No zero is multiplied.
-
-    With j + p = q s + r, the cotangent at j of an operand of `sizes` is the sum over t of ct[q - t] window[t s + r].
-    """
-    rank, features, strides = len(params["strides"]), weights.shape[0], params["strides"]
-    plan = [_phase(axis, ct, sizes, weights, params) for axis in range(rank)]
-    phases, starts = [p.residues for p in plan], [p.start for p in plan]
-    for axis, phase in enumerate(plan):
-        weights = pad(weights, 0, _at_end(weights.ndim, 2 + axis, phase.missing)) if phase.missing else weights
-    split = [part for w, r in zip(weights.shape[2:], phases, strict=True) for part in (w // r, r)]
-    weights = reshape(weights, (*weights.shape[:2], *split))
-    weights = transpose(weights, (0, *range(3, 3 + 2 * rank, 2), 1, *range(2, 2 + 2 * rank, 2)))
-    weights = reshape(weights, (features * prod(phases), *weights.shape[1 + rank :]))
-    result = conv(
-        ct, rev(weights, tuple(range(2, 2 + rank))), strides=params["lhs_dilation"],
-        padding=tuple(p.padding for p in plan), lhs_dilation=(1,) * rank, rhs_dilation=params["rhs_dilation"],
-        feature_groups=params["feature_groups"] * params["batch_groups"],
-        precision=params["precision"], preferred_element_type=params["preferred_element_type"],
-    )  # fmt: skip
-    places = result.shape[2:]
-    result = reshape(result, (result.shape[0], features, *phases, *places))
-    result = transpose(result, (0, 1, *(a for axis in range(rank) for a in (2 + rank + axis, 2 + axis))))
-    for axis, (stride, r) in enumerate(zip(strides, phases, strict=True)):
-        result = pad(result, 0, _at_end(result.ndim, 3 + 2 * axis, stride - r)) if r < stride else result
-    result = reshape(result, (result.shape[0], features, *(n * s for n, s in zip(places, strides, strict=True))))
-    for axis, start in enumerate(starts):
-        result = slice_in_dim(result, start, start + sizes[axis], axis=2 + axis)
-    return result
-
-
-class _Phase(NamedTuple):
-    """Plan of one axis of a convolution by phases.
-
-    residues: how many residues get a term. start: of the result, among the phases. padding: of the cotangent. missing:
-    elements that the window lacks to fill the last term of every phase.
-    """
-
-    residues: int
-    start: int
-    padding: tuple[int, int]
-    missing: int
-
-
-def _phase(axis: int, ct: Any, sizes: Shape, weights: Any, params: dict[str, Any]) -> _Phase:
-    stride, (low, _) = params["strides"][axis], params["padding"][axis]
-    n, size, width = sizes[axis], ct.type.shape[2 + axis], weights.type.shape[2 + axis]
-    if stride == 1:
-        extent = dilated(width, params["rhs_dilation"][axis])
-        before = extent - low - 1
-        whole = dilated(n, params["lhs_dilation"][axis])
-        return _Phase(1, 0, (before, whole + extent - 1 - size - before), 0)
-    first, last = low // stride, (low + n - 1) // stride
-    count = min(stride, width)  # the other residues get nothing
-    terms = -(-width // count)
-    return _Phase(count, low - first * stride, (terms - 1 - first, last + 1 - size), terms * count - width)
-
-
-def _at_end(rank: int, axis: int, count: int) -> list[tuple[int, int, int]]:
-    """Return the padding of one axis, behind its elements."""
-    return [(0, count if a == axis else 0, 0) for a in range(rank)]
 
 
 def _rhs_cotangent(ct: Any, lhs: Any, rhs: Any, params: dict[str, Any]) -> Any:
