@@ -1,7 +1,9 @@
 """Digits by other writers: the step of the convolutional network on images that were moved.
 
-Some gradients of its weights are near 1e-8, where Adam divides rounding by rounding: so the losses part in float32, and
-agree in float64.
+Gradients of the first step agree with float64's to rounding, in both libraries: 1e-7 of 0.1. A few are near 1e-8, where
+Adam divides rounding by rounding, and a unit that flips spreads it. Over 20 steps from eight seeds, the losses in
+float32 part by 4e-7 at most but for two: from seed 0 ours by 5.5e-4 from float64, from seed 5 PyTorch's by 4.5e-4. In
+float64 both agree to 1e-14 from every seed.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ import tracer
 import tracer.numpy as tnp
 from tracer import errors, io, jit, nn, random, tree
 from tracer.io import safetensors
+from tracer.io.name_errors import folded
 
 Pair = namedtuple("Pair", "x y")
 KEY = random.key(3)
@@ -241,7 +242,39 @@ def test_weights_of_others_are_loaded_by_name(tmp_path: Path) -> None:
     half = io.load_weights(model, weights, rename=rename, where="layers[1]")
     assert half.layers[0].weight is model.layers[0].weight
     assert half.layers[1].bias.tolist() == [2.0, 2.0]
-    with pytest.raises(errors.CheckpointError, match=r"missing there: layers\.0\.weight"):
+    with pytest.raises(errors.CheckpointError, match=r"missing there: layers\.0…1\.weight"):
         io.load_weights(model, weights)
     with pytest.raises(errors.CheckpointError, match=r"expected \[4, 3\], got \[3, 4\]"):
         io.load_weights(model, {**weights, "net.0.weight": np.ones((3, 4))}, rename=rename)
+
+
+def test_names_that_differ_by_the_index_of_a_list_are_one() -> None:
+    names = [f"opt.0.mu.blocks.{n}.{m}.weight" for n in range(12) for m in range(2)]
+    assert folded([*names, "head", "a.3.b", "a.5.b"]) == ["opt.0.mu.blocks.0…11.0…1.weight", "head", "a.3.b", "a.5.b"]
+
+
+def test_lists_of_layers_are_compared_by_one_name(tmp_path: Path) -> None:
+    def layers(kind: str, count: int) -> dict[str, Any]:
+        return {"h": [{kind: tnp.ones(2), "mlp": tnp.ones(2)} for _ in range(count)], "f": tnp.ones(2)}
+
+    io.save(tmp_path / "a.safetensors", layers("ln_1", 12))
+    with pytest.raises(errors.CheckpointError) as raised:
+        io.load(tmp_path / "a.safetensors", layers("norm_1", 12))
+    assert str(raised.value).splitlines()[1:] == [
+        "  missing there: h.0…11.norm_1",
+        "  only there: h.0…11.ln_1",
+        "  help: did you mean norm_1 for ln_1? io.load_weights takes rename={'ln_1': 'norm_1'}",
+    ]
+    with pytest.raises(errors.CheckpointError) as raised:
+        io.load_weights(layers("ln_1", 14), tmp_path / "a.safetensors")
+    assert str(raised.value).startswith("load_weights at test_saving.py")
+    assert str(raised.value).splitlines()[1:] == [
+        "  missing there: h.12…13.ln_1, h.12…13.mlp",
+        "  help: strict=False takes what is there",
+    ]
+    stack = nn.Stack(lambda key: nn.Linear(2, 2, key=key), 3, key=random.key(0))
+    singly = [nn.Linear(2, 2, key=random.key(n)) for n in range(3)]
+    io.save(tmp_path / "b.safetensors", singly)
+    with pytest.raises(errors.CheckpointError, match=r"help: io\.load_weights puts a list of layers into a Stack"):
+        io.load(tmp_path / "b.safetensors", stack)
+    assert io.load_weights(stack, tmp_path / "b.safetensors").layers.weight.shape == (3, 2, 2)

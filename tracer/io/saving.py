@@ -6,10 +6,9 @@ import json
 import re
 import zlib
 from collections.abc import Mapping
-from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from tracer import numpy as tnp
 from tracer import random
 from tracer.errors import ArgumentError, CheckpointError, message
 from tracer.io import safetensors
+from tracer.io.name_errors import refuse_names
 from tracer.ir.types import ArrayType
 from tracer.nn.module import Module, parts
 from tracer.trace import trees
@@ -24,7 +24,6 @@ from tracer.trace.array import Array, concrete
 from tracer.trace.source import here
 
 _FORMAT: Final = "tracer 1"
-_SHOWN: Final = 5  # names in errors
 
 
 class Header(NamedTuple):
@@ -135,7 +134,9 @@ def load(path: str | PathLike[str], like: Any = None, *, strict: bool = True, mm
     wanted = named_leaves(like)
     there = values.keys() | found.entries.keys()
     if strict and (missing := wanted.keys() - there) | (extra := there - wanted.keys()):
-        refuse_names(file, [n for n in wanted if n in missing], sorted(extra))
+        refuse_names(
+            "load", file, [n for n in wanted if n in missing], [n for n in (*found.entries, *values) if n in extra]
+        )
     leaves, structure = trees.flatten(like)
     result = [
         _fitting(file, name, leaf, value_of(name)) if name in there else leaf
@@ -276,27 +277,3 @@ def _fitting(path: Path, name: str, like: Any, value: Any) -> Any:
             message(f"load{here()}: {name} of {path} has another type", f"expected {expected}, got {got}")
         )
     return value
-
-
-def refuse_names(path: Path, missing: list[str], extra: list[str]) -> NoReturn:
-    """Raise CheckpointError for a file with other names."""
-    lines = [f"{what}: {', '.join(names[:_SHOWN])}{' …' if len(names) > _SHOWN else ''}"
-             for what, names in (("missing there", missing), ("only there", extra)) if names]  # fmt: skip
-    near = next(((name, close[0]) for name in extra if (close := get_close_matches(name, missing, 1))), None)
-    renamed = near and _different_part(*near)
-    raise CheckpointError(
-        message(
-            f"load{here()}: {path} holds another tree",
-            *lines,
-            help=f"did you mean {renamed[1]} for {renamed[0]}? io.load_weights takes rename={{{renamed[0]!r}: "
-            f"{renamed[1]!r}}}"
-            if renamed
-            else "strict=False takes what is there",
-        )
-    )
-
-
-def _different_part(there: str, here_: str) -> tuple[str, str] | None:
-    """Return the one part of two dotted names that differs, from each."""
-    rows = [(a, b) for a, b in zip(there.split("."), here_.split("."), strict=False) if a != b]
-    return rows[0] if len(rows) == 1 and there.count(".") == here_.count(".") else None

@@ -14,7 +14,8 @@ import numpy as np
 from tracer import numpy as tnp
 from tracer.errors import CheckpointError, message
 from tracer.io import safetensors
-from tracer.io.saving import dotted, named_leaves, refuse_names
+from tracer.io.name_errors import refuse_names
+from tracer.io.saving import dotted, named_leaves
 from tracer.io.state_dicts import UNREAD, gathered, names_of, places
 from tracer.io.tensors import as_numpy
 from tracer.nn.selecting import Where, at
@@ -55,10 +56,10 @@ def load_weights(
     unfilled = [name for name in wanted if name in chosen and not there[name] and hasattr(wanted[name], "shape")]
     missing = list(dict.fromkeys(part for name in unfilled for part in names_of(found[name]) if part not in given))
     read = {part for place in found.values() for part in names_of(place)}
-    extra = sorted(name for name in given if name not in read and name.rpartition(".")[2] != UNREAD)
+    extra = [name for name in given if name not in read and name.rpartition(".")[2] != UNREAD]
     source = Path(weights) if isinstance(weights, str | PathLike) else Path("the dict")
     if strict and (missing or (extra and where is None)):
-        refuse_names(source, missing, extra)
+        refuse_names("load_weights", source, missing, extra)
     leaves, structure = trees.flatten(model)
     result = [
         _converted(name, leaf, gathered(found[name], given)) if name in chosen and there[name] else leaf
