@@ -43,6 +43,24 @@ MEMBERS: Final[dict[str, str]] = {
     ),
 }
 
+# Of models
+MODELS: Final[dict[str, str]] = {
+    "train": "model.training(key) is a copy that may draw and write: see .inference()",
+    "eval": "a model is for inference; model.training(key) is a copy to train",
+    "forward": "the method is __call__",
+    "parameters": "tx.init(model) takes the model; tracer.nn.paths(model) has its arrays",
+    "named_parameters": "tracer.nn.paths(model)",
+    "state_dict": "tracer.nn.paths(model), and tracer.interop.to_torch(model) for PyTorch",
+    "load_state_dict": "tracer.io.load_weights(model, weights)",
+    "zero_grad": "gradients are values of tracer.grad, which nothing adds up",
+    "requires_grad_": "tracer.nn.at(model, where).freeze()",
+    "register_buffer": "self.name = tracer.nn.State(array)",
+    "register_parameter": "self.name = array",
+    "to": "tracer.nn.cast(model, dtype)",
+    "cuda": "tracer.device_put(model, device)",
+    "apply": "model(x); tracer.nn.at(model, where).map(f) changes parts",
+}
+
 _KEYS = "tracer.random.normal(key, shape) and its like take a key: key = tracer.random.key(seed)"
 _LAYERS = "tracer.nn.Module: float arrays that its __init__ assigns are parameters"
 _STEPS = "{}(rate): state = tx.init(params); updates, state = tx.update(grads, state, params)"
@@ -72,6 +90,12 @@ NAMES: Final[dict[str, dict[str, str]]] = {
         "lr_scheduler": "a schedule is a function of the count: adam(cosine_decay_schedule(rate, steps))",
         "swa_utils": "ema_params averages parameters",
         "zero_grad": "gradients are values of grad, which nothing adds up",
+        "softmax_cross_entropy": "tracer.nn.cross_entropy(logits, probabilities)",
+        "softmax_cross_entropy_with_integer_labels": "tracer.nn.cross_entropy(logits, labels)",
+        "sigmoid_binary_cross_entropy": "tracer.nn.binary_cross_entropy(logits, labels)",
+        "squared_error": "tracer.nn.mse(x, y)",
+        "l2_loss": "tracer.nn.mse(x, y) / 2",
+        "huber_loss": "tracer.nn.huber(x, y)",
     },
     "tracer.numpy": {
         **dict.fromkeys(("Tensor", "tensor", "from_numpy", "as_tensor"), "asarray(values)"),
@@ -96,10 +120,39 @@ NAMES: Final[dict[str, dict[str, str]]] = {
     "tracer.nn": {
         "Parameter": "a float array that __init__ assigns is a parameter; nn.State(x) is not",
         "ModuleList": "a list of modules",
+        "ModuleDict": "a dict of modules",
         "functional": "tracer.nn has the functions: tracer.nn.relu",
         "CrossEntropyLoss": "cross_entropy(logits, labels).mean()",
+        "BCEWithLogitsLoss": "binary_cross_entropy(logits, labels).mean()",
+        "L1Loss": "l1(x, y).mean()",
         "MSELoss": "mse(x, y).mean()",
+        "NLLLoss": "nll(log_probabilities, labels).mean()",
         "mse_loss": "mse(x, y).mean()",
+        "init": "tracer.nn.initializers, and model.replace(weight=...)",
+        "utils": "optim.clip_by_global_norm clips, io.load_weights loads",
+        **dict.fromkeys(("BatchNorm1d", "BatchNorm2d", "BatchNorm3d"), "BatchNorm(features), of any number of axes"),
+        **dict.fromkeys(("Dropout1d", "Dropout2d", "Dropout3d"), "Dropout(rate, axes=(2, 3)): axes that share a draw"),
+        **dict.fromkeys(("InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"), "InstanceNorm(features)"),
+        **{name: f"{name.lower()}, a function, also between the layers of Sequential" for name in (
+            "ELU", "GELU", "GLU", "ReLU", "SELU", "Sigmoid", "SiLU", "Softmax", "Softplus", "Tanh",
+        )},
+        "LeakyReLU": "leaky_relu, a function, also between the layers of Sequential",
+        "Dense": "Linear(n, m, key=key)",
+        "Conv": "Conv1d, Conv2d, Conv3d",
+        "Embed": "Embedding(count, n, key=key)",
+        **dict.fromkeys(("Param", "Variable"), "__init__ assigns arrays: floats are trained, nn.State(x) is not"),
+        **dict.fromkeys(("Rngs", "compact"), "layers are made in __init__, from keys: keys = nn.Keys(key)"),
+    },
+    "tracer.data": {
+        "DataLoader": "Loader(source, batch, key=key)",
+        "Dataset": "Loader takes trees of arrays, and objects with __len__ and __getitem__: see Rows",
+        "TensorDataset": "Loader takes trees of arrays: Loader((x, y), batch, key=key)",
+        "random_split": "split(source, parts, key=key)",
+    },
+    "tracer.io": {
+        "load_state_dict": "load_weights(model, state_dict)",
+        "save_checkpoint": "Checkpoints(folder).save(step, tree)",
+        "restore_checkpoint": "Checkpoints(folder).restore(like)",
     },
 }  # fmt: skip
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+import re
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -369,3 +371,38 @@ def test_compiled_faults_name_the_layer() -> None:
     net = {"embed": nn.Sequential(nn.Embedding(3, 2, key=KEY))}
     with pytest.raises(errors.OutOfBoundsError, match=r"with size 3, at test_module.py:\d+ in layers\[0\]"):
         jit(lambda net, x: net["embed"](x))(net, np.asarray([3]))
+
+
+def test_names_of_other_libraries_say_what_to_use() -> None:
+    model = nn.MLP([2, 3], key=random.key(0))
+    with pytest.raises(AttributeError) as raised:
+        model.eval()
+    assert str(raised.value) == (
+        "'MLP' object has no attribute 'eval' (a model is for inference; model.training(key) is a copy to train)"
+    )
+    with pytest.raises(AttributeError, match=r"^'MLP' object has no attribute 'wieght'$"):
+        _ = model.wieght
+    assert not hasattr(model, "__array__")
+
+    class Broken(nn.Module):
+        @property
+        def width(self) -> Any:
+            return self.wdith
+
+    with pytest.raises(AttributeError, match=r"^'Broken' object has no attribute 'wdith'$"):
+        _ = Broken().width
+    for module, name in (("nn", "ReLU"), ("nn", "BatchNorm2d"), ("data", "DataLoader"), ("io", "load_state_dict")):
+        with pytest.raises(AttributeError, match=rf"module 'tracer\.{module}' has no attribute '{name}' \(.+\)"):
+            getattr(import_module(f"tracer.{module}"), name)
+
+
+def test_a_model_with_forward_alone_says_its_name() -> None:
+    class Net(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x
+
+    with pytest.raises(TypeError) as raised:
+        Net()(1.0)
+    assert re.fullmatch(
+        r"Net at test_module\.py:\d+ has no __call__\n  help: rename forward to __call__", str(raised.value)
+    )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import tracer.numpy as tnp
-from tracer import jit, optim
+from tracer import jit, nn, optim, random
 from tracer.errors import ArgumentError, DTypeError, ShapeError
 
 PARAMS = {"w": tnp.ones(2), "layers": [{"b": tnp.ones(3)}]}
@@ -37,6 +37,13 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         ArgumentError,
         ("update at test_errors.py:LINE: the gradients are of another structure\n"
         "  at tree['layers'][0]: {'bias': *} in the gradients, {'b': *} in the parameters or the state\n"
+        "  help: grad(loss)(params) has the structure of the params that tx.init(params) was given"),
+    ),
+    "another model": (
+        lambda: updated(optim.adam(0.1), {"w": nn.MLP([2, 3], key=random.key(0)), "layers": [{"b": tnp.ones(3)}]}),
+        ArgumentError,
+        ("update at test_errors.py:LINE: the gradients are of another structure\n"
+        "  at tree['w']: MLP in the gradients, * in the parameters or the state\n"
         "  help: grad(loss)(params) has the structure of the params that tx.init(params) was given"),
     ),
     "another shape": (

@@ -8,11 +8,16 @@ A position in the data is two integers: batches follow from (key, epoch, batch) 
 [[0, 1], [2, 3], [4, 5]]
 """
 
+from tracer.absent import absent
 from tracer.data.loader import Loader
 from tracer.data.prefetch import ahead
 from tracer.data.sources import Rows, Windows, load_npy, load_safetensors, split
 
 __all__ = ["Loader", "Rows", "Windows", "ahead", "load_npy", "load_safetensors", "split"]
+
+
+def __getattr__(name: str) -> object:
+    raise absent(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -8,12 +8,17 @@
 {'step': 3, 'w': Array([1., 1.], f64)}
 """
 
+from tracer.absent import absent
 from tracer.errors import CheckpointError
 from tracer.io.checkpoints import Checkpoints
 from tracer.io.saving import Header, header, load, save
 from tracer.io.weights import load_weights
 
 __all__ = ["CheckpointError", "Checkpoints", "Header", "header", "load", "load_weights", "save"]
+
+
+def __getattr__(name: str) -> object:
+    raise absent(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 import optree
 
-from tracer import random
+from tracer import random, torch_names
 from tracer.errors import ArgumentError, ModuleError, message
 from tracer.nn.layout import Layout, Role, check_array, interned, is_array, shown, with_functions
 from tracer.trace import trees
@@ -199,6 +199,19 @@ class Module:
                 )
             )
         object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        """Raise AttributeError; PyTorch's names of methods say what does their work here."""
+        why = torch_names.MODELS.get(name)
+        if why is None or hasattr(type(self), name):
+            return object.__getattribute__(self, name)  # raises Python's own error, or that of a property
+        text = f"{type(self).__name__!r} object has no attribute {name!r} ({why})"
+        raise AttributeError(text, name=name, obj=self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise TypeError: a model defines what it computes."""
+        help = "rename forward to __call__" if hasattr(type(self), "forward") else "def __call__(self, x): ..."
+        raise TypeError(message(f"{type(self).__name__}{here()} has no __call__", help=help))
 
     def __delattr__(self, name: str) -> None:
         if self._layout is not None:

@@ -17,6 +17,7 @@ from tracer.optim.transformation import (
     applied,
     parts_of,
     set_to_zero,
+    structures,
     transformation,
 )
 from tracer.trace import trees
@@ -91,7 +92,7 @@ def _parted(mask: Any, tree: Any) -> tuple[list[bool], list[Any], Any]:
         return flags, list(structure.flatten_up_to(tree)), structure
     except ValueError:
         path, own, met = trees.misfit(mask, tree, "tree") or ("tree", mask, tree)
-        shown = [trees.structure_text(trees.flatten(each)[1]) for each in (own, met)]
+        shown = structures(own, met)
     raise ArgumentError(
         message(
             f"mask{here()}: the mask has another structure than the parameters",

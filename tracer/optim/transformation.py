@@ -227,7 +227,7 @@ def _counterparts(
         return list(structure.flatten_up_to(other))
     except ValueError:
         path, own, met = trees.misfit(updates, other, "tree") or ("tree", updates, other)
-        shown = [trees.structure_text(trees.flatten(each)[1]) for each in (own, met)]
+        shown = structures(own, met)
     raise ArgumentError(
         message(
             f"update{here()}: the {names[0]} are of another structure",
@@ -235,6 +235,13 @@ def _counterparts(
             help="grad(loss)(params) has the structure of the params that tx.init(params) was given",
         )
     )
+
+
+def structures(*given: Any) -> list[str]:
+    """Return the texts of structures that differ; models of two classes are shown by their names."""
+    texts = [trees.structure_text(trees.flatten(tree)[1]) for tree in given]
+    short = [type(tree).__name__ if "CustomTreeNode" in text else text for tree, text in zip(given, texts, strict=True)]
+    return short if len({*short}) == len(given) else texts
 
 
 def _in_dtype_of(new: Any, old: Any) -> Any:
