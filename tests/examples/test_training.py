@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tracer import io, logs, tree
 from tracer.examples import training
@@ -31,3 +36,27 @@ def test_the_perceptron_learns_and_depends_on_the_seed(tmp_path: Path) -> None:
     (one, best), (two, _) = (training.train(str(tmp_path / str(n)), model="mlp", epochs=4, seed=n) for n in range(2))
     assert best > 0.8
     assert digest(one) != digest(two)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the run is killed by a signal")
+@pytest.mark.parametrize("delay", [0.0, 0.021])
+def test_a_run_that_is_killed_ends_with_the_bits_of_a_whole_one(delay: float, tmp_path: Path) -> None:
+    whole, _ = training.train(str(tmp_path / "whole"), model="mlp", epochs=30)
+    code = "import sys; from tracer.examples import training; training.train(sys.argv[1], model='mlp', epochs=30)"
+    folder = tmp_path / "killed"
+    process = subprocess.Popen([sys.executable, "-c", code, str(folder)], stdout=subprocess.DEVNULL)
+    while process.poll() is None and not list(folder.glob("*.safetensors")):
+        time.sleep(0.002)
+    time.sleep(delay)  # between one step of some 0.1 ms and another, or while it saves
+    process.kill()
+    process.wait()
+    again, _ = training.train(str(folder), model="mlp", epochs=30)
+    assert digest(again) == digest(whole)
+
+
+def test_a_run_that_has_stopped_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training, "PATIENCE", 1)
+    whole, best = training.train(str(tmp_path), model="mlp", epochs=60)
+    assert int(whole.step) < 60 * 22
+    again, same = training.train(str(tmp_path), model="mlp", epochs=60)
+    assert (digest(again), same) == (digest(whole), best)

@@ -108,6 +108,8 @@ def train(
     run, best, since = found["run"], found["best"], found["since"]
     loader.seek(found["loader"])
     for x, y in logs.progress(loader, epochs * len(loader)):
+        if since == PATIENCE:  # here, so that a run that has stopped stays as it is when it is started again
+            break
         run, value = step(run, x, y)
         log.add(loss=value)
         if loader.state["batch"] == 0:  # an epoch is over
@@ -116,8 +118,6 @@ def train(
             log.write(run.step, accuracy=got, rate=optim.rate(run.opt))
             state = {"run": run, "loader": loader.state, "best": best, "since": since}
             saves.save(int(run.step), state, accuracy=got)
-            if since == PATIENCE:
-                break
         if stop_at is not None and int(run.step) >= stop_at:
             break
     saves.wait()
