@@ -32,6 +32,7 @@ from tracer.schedule.memory.arena_allocation import allocate_arena, reuse_buffer
 from tracer.schedule.plan.donation import Donor, donors_of
 from tracer.schedule.plan.fusion import plan_block
 from tracer.schedule.plan.steps import BlockPlan
+from tracer.schedule.terms.origins import Origins
 from tracer.schedule.terms.schedules import Schedules
 from tracer.schedule.terms.value_locations import Memory, Source
 from tracer.schedule.write.program_writer import BlockWriter, ModuleState, entry_buffer
@@ -101,13 +102,18 @@ class Scheduled:
     donors: Mapping[int, int] = field(default_factory=dict)
 
 
-def loops(program: Program, target: Target = PLAIN, *, donated: Collection[int] = ()) -> Scheduled:
-    """Return the program's loop nests, before any loop pass. donated: inputs whose memory results may take over."""
+def loops(
+    program: Program, target: Target = PLAIN, *, donated: Collection[int] = (), origins: Origins | None = None
+) -> Scheduled:
+    """Return the program's loop nests, before any loop pass.
+
+    donated: inputs whose memory results may take over. origins: a table of the user's lines, to be filled.
+    """
     schedules = Schedules(dispatch.SCHEDULES, target.limits)
     plan = plan_block(program, schedules)
     donors = donors_of(program, plan, donated)
     while True:
-        state = ModuleState(schedules, target)
+        state = ModuleState(schedules, target, origins)
         scheduled, missed = _write(program, plan, donors, state)
         if not missed:
             return scheduled
@@ -151,12 +157,13 @@ def schedule(
     *,
     donated: Collection[int] = (),
     passes: Sequence[LoopPass] = LOOP_PIPELINE,
+    origins: Origins | None = None,
 ) -> Scheduled:
     """Return an optimised program's loops mapped to a CPU, mathematical functions written out.
 
-    donated: inputs whose memory results may take over.
+    donated: inputs whose memory results may take over. origins: a table of the user's lines, to be filled.
     """
-    plain = loops(program, target, donated=donated)
+    plain = loops(program, target, donated=donated, origins=origins)
     *_, (_, module) = loop_stages(plain.module, target, passes)
     return replace(plain, module=module)
 

@@ -28,6 +28,7 @@ from tracer.ir.reductions import identity
 from tracer.ir.scalar import ScalarOp
 
 INDENT = "  "
+_Whole = loop.Function | loop.Statement
 
 
 def loop_text(module: loop.Module) -> str:
@@ -38,6 +39,38 @@ def loop_text(module: loop.Module) -> str:
     if module.stacks:
         head += f", {module.stacks} {'stack' if module.stacks == 1 else 'stacks'}"
     return "\n\n".join([head, *(function_text(f) for f in module.functions)]) + "\n"
+
+
+def statements_by_line(module: loop.Module) -> list[loop.Function | loop.Statement | None]:
+    """Return the function or statement that each line of `loop_text(module)` prints, None for the module's own lines.
+
+    The lines that end a loop, and those of its yields, count as the loop's.
+    """
+    found: list[loop.Function | loop.Statement | None] = [None]
+    for function in module.functions:
+        declared = sum(buffer.space is loop.Space.ARENA for buffer in buffers_of(function))
+        found += [None, *[function] * (1 + declared), *_of_block(function.body, function), function]
+    return found
+
+
+def _of_block(block: loop.Block, around: _Whole) -> Iterator[_Whole]:
+    for s in block.statements:
+        yield s
+        match s:
+            case loop.For():
+                yield from (*_of_block(s.body, s), s)
+            case loop.While():
+                for inner in (s.condition, s.body):
+                    yield from (s, *_of_block(inner, s), s)
+                yield s
+            case loop.If():
+                yield from (*_of_block(s.then, s), s)
+                if s.otherwise.statements or s.otherwise.yields:
+                    yield from (*_of_block(s.otherwise, s), s)
+            case _:
+                pass
+    if block.yields:
+        yield around
 
 
 def function_text(function: loop.Function) -> str:

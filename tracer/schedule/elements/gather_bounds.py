@@ -23,6 +23,7 @@ from tracer.primitives.arrays.indexing.dimension_numbers import (
 )
 from tracer.primitives.elementwise.divisors import division_message
 from tracer.schedule.terms.affine import ZERO, Affine, Index, of_operand, operand_of, plus, shifted
+from tracer.schedule.terms.origins import Origins
 from tracer.schedule.terms.value_locations import Element
 
 Demand = tuple[Atom, Index]
@@ -54,10 +55,14 @@ class FaultSite:
 
 
 class FaultSites:
-    """Registry of the faulting equations of a program, in program order."""
+    """Registry of the faulting equations of a program, in program order.
 
-    def __init__(self) -> None:
+    origins: where the lines of all registers are recorded, None where nobody asks.
+    """
+
+    def __init__(self, origins: Origins | None = None) -> None:
         self.sites: list[FaultSite] = []
+        self.origins = origins
         self._numbers: dict[int, int] = {}
 
     def number(self, equation: Equation) -> int:

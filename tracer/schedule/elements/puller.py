@@ -114,10 +114,19 @@ class Puller:
                     stack.extend((a, i, None) for a, i in reversed(missing))
                     continue
             found = [self._known(*demand) for demand in plan.demands]
+            before = len(self.builder.statements)
             self._elements[wanted, at] = plan.finish(found)  # type: ignore[arg-type]  # all are known by now
+            if self.sites.origins is not None:
+                self._record(wanted, before)
         result = self._known(atom, index)
         assert result is not None
         return result
+
+    def _record(self, variable: Var, before: int) -> None:
+        """Record the line of the statements from `before` on, if they compute the element and do not load it."""
+        source = self.source_of(variable)
+        if isinstance(source, Inline) and self.sites.origins is not None:
+            self.sites.origins.computes(source.equation.source, self.builder.statements[before:])
 
     def _known(self, atom: Atom, index: Index) -> Element | None:
         if isinstance(atom, Literal):

@@ -170,6 +170,8 @@ class NestWriter:
             op = _ON_BOOL.get(lower.op, lower.op) if dtypes.is_bool(value.dtype) else lower.op
             x = convert(self.body, value, dtypes.accumulator_dtype(value.dtype))
             sums.append(Sum(equation.outputs[0], op, x, Register(x.dtype, "total")))
+            if self.puller.sites.origins is not None and equation.source is not None:
+                self.puller.sites.origins.registers[sums[-1].result] = equation.source
         return sums
 
     def _tail(self, sums: Sequence[Sum], stored: dict[Var, Memory], index: Sequence[Affine]) -> list[Statement]:

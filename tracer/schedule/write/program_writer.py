@@ -15,6 +15,7 @@ from tracer.ir.loop import Address, Buffer, Function, Space
 from tracer.ir.loop.build import Builder
 from tracer.ir.primitive import Effect
 from tracer.ir.program import Atom, Equation, Literal, Program, Var
+from tracer.ir.program import Source as SourceLine
 from tracer.ir.target import Target
 from tracer.ir.types import Type
 from tracer.schedule.elements.gather_bounds import FaultSites
@@ -25,6 +26,7 @@ from tracer.schedule.plan.fusion import plan_block
 from tracer.schedule.plan.steps import BlockPlan, Nest, Other, Rename, Single
 from tracer.schedule.plan.update_chains import Versions
 from tracer.schedule.terms.canonical_key import function_key
+from tracer.schedule.terms.origins import Origins
 from tracer.schedule.terms.schedules import Schedules
 from tracer.schedule.terms.value_locations import Element, Inline, Memory, Scalars, Source, StackSource
 from tracer.schedule.write.nest_reuse import NestKey, Written, lifted_nest, nest_key, written
@@ -36,12 +38,12 @@ _MOST_IN_LINE = 32  # calls of nests without a branch: LLVM's time is quadratic 
 class ModuleState:
     """State that the blocks of one module share: functions (equal ones once), the arena, fault sites, callbacks."""
 
-    def __init__(self, schedules: Schedules, target: Target) -> None:
+    def __init__(self, schedules: Schedules, target: Target, origins: Origins | None = None) -> None:
         self.schedules = schedules
         self.target = target
         self.functions: list[Function] = []
         self.arena = Arena()
-        self.sites = FaultSites()
+        self.sites = FaultSites(origins)
         self.callbacks: list[Any] = []
         self.stacks = 0
         self.written: dict[NestKey, Written] = {}  # nests that may come again
@@ -107,6 +109,7 @@ class BlockWriter:
         """Write all steps; the outputs' sources, in their targets where there are any."""
         for number, planned in enumerate(self.plan.steps):
             self.step = number
+            before = len(self.builder.statements)
             match planned:
                 case Nest():
                     self._write_nest(planned)
@@ -116,6 +119,8 @@ class BlockWriter:
                     self._rename(equation)
                 case Other(equation):
                     self.module.schedules.write(self, equation)
+            if self.module.sites.origins is not None and not isinstance(planned, Nest):
+                self.module.sites.origins.computes(planned.equation.source, self.builder.statements[before:])
         return [self._output(a, t) for a, t in zip(self.program.outputs, self.wanted, strict=True)]
 
     # sources
@@ -133,6 +138,8 @@ class BlockWriter:
             return source
         memory = self.targets.get(variable) or self.allocate(variable.type)
         self.sources[variable] = memory
+        if self.module.sites.origins is not None:
+            self.module.sites.origins.writes(memory.buffer, self._lines()[0])
         return memory
 
     def allocate(self, type: Type) -> Memory:
@@ -204,8 +211,15 @@ class BlockWriter:
     def _call(self, name: str, arguments: Sequence[Argument], *, faults: bool) -> None:
         self.builder.invoke(name, *arguments)
         self.invocations += 1
+        if self.module.sites.origins is not None:
+            self.module.sites.origins.calls(name, self._lines())
         if faults or self.invocations % _MOST_IN_LINE == 0:
             self.builder.leave()
+
+    def _lines(self) -> list[SourceLine | None]:
+        """Return the lines of the equations of the step that is being written."""
+        step = self.plan.steps[self.step]
+        return [equation.source for equation in (step.roots if isinstance(step, Nest) else (step.equation,))]
 
     def _write_nest(self, nest: Nest) -> None:
         if nest.boxes:

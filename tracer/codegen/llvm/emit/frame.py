@@ -6,7 +6,7 @@ are written there, once: the text goes to code generation without a pass pipelin
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -74,6 +74,7 @@ class Frame:
         self.finished: dict[str, Finished] = {}  # functions of the module that are written
         self.passes_caches = False  # whether any store bypasses the caches
         self.exits: dict[str, None] = {}
+        self.marks: Mapping[int, int] = {}  # by the `id` of a statement, the number of a comment around its lines
         self.stop = ""
 
     def fail(self, what: str, *lines: str) -> NoReturn:

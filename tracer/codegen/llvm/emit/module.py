@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import assert_never
 
 from tracer.codegen.llvm.emit import effects, polls, scalar_memory, transposes, vector_memory
@@ -24,11 +25,14 @@ from tracer.ir import loop
 from tracer.ir.loop.walk import statements_of
 
 
-def emit_module(module: loop.Module, *, vector_bits: int | None = None) -> str:
+def emit_module(
+    module: loop.Module, *, vector_bits: int | None = None, marks: Mapping[int, int] | None = None
+) -> str:
     """Return the module as LLVM text, which exports `tracer_main`. Equal modules give equal text.
 
     vector_bits: vector width of the machine that the text is for; None for this one. Results do not depend on it,
-    except those of matrix products on machines without fused multiply-add.
+    except those of matrix products on machines without fused multiply-add. marks: numbers of statements by their `id`;
+    the lines of such a statement stand between the comments `;<` with its number and `;>`.
 
     Raises InternalError for statements that a CPU cannot run.
     """
@@ -45,7 +49,7 @@ def emit_module(module: loop.Module, *, vector_bits: int | None = None) -> str:
         )
         frame = Frame(function, writer, run_block)
         frame.functions, frame.helpers, frame.parts, frame.common = functions, helpers, parts, common_texts
-        frame.finished = finished
+        frame.finished, frame.marks = finished, marks or {}
         if function.name in lengths:
             frame.part_lengths = polls.part_lengths(function, lengths[function.name])
         texts.append(_function(frame, is_main=function.name == module.entry))
@@ -144,11 +148,16 @@ def _nest_header(f: Frame) -> str:
 def run_block(f: Frame, block: loop.Block) -> None:
     """Write a block's statements."""
     for statement in block.statements:
+        mark = f.marks.get(id(statement))
+        if mark is not None:
+            f.w.lines.append(f";< {mark}")
         if f.lanes:
             _statement_in_lanes(f, statement)
         else:
             _statement(f, statement)
         polls.after(f, polls.steps(f, statement))
+        if mark is not None:
+            f.w.lines.append(";>")
 
 
 def _statement(f: Frame, s: loop.Statement) -> None:

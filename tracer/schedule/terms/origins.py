@@ -1,0 +1,116 @@
+"""Origins: the line of the user's code that each register, function and buffer of loop IR comes from.
+
+Kept beside the loop IR, only where a reader asks for it: no statement is larger for it, and no result depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tracer.ir import loop
+from tracer.ir.loop.walk import accesses_of, blocks_of, operands_of, results_of
+from tracer.ir.program import Source
+
+Lines = tuple[Source, ...]
+
+
+@dataclass(slots=True)
+class Origins:
+    """Table of origins, filled while loops are written.
+
+    registers: the line of the equation whose element or sum a register holds. functions: by name, the lines of the
+    steps that call it. memory: by a buffer's name, the order in which buffers were first written, and the line.
+    """
+
+    registers: dict[loop.Register, Source] = field(default_factory=dict)
+    functions: dict[str, dict[Source, None]] = field(default_factory=dict)
+    memory: dict[str, tuple[int, Source]] = field(default_factory=dict)
+
+    def computes(self, source: Source | None, statements: Iterable[loop.Statement]) -> None:
+        """Record the line of the registers that statements assign, except those recorded before."""
+        if source is not None:
+            for statement in statements:
+                for register in results_of(statement):
+                    self.registers.setdefault(register, source)
+
+    def calls(self, name: str, lines: Iterable[Source | None]) -> None:
+        """Record the lines of a step that calls a function."""
+        self.functions.setdefault(name, {}).update({line: None for line in lines if line is not None})
+
+    def writes(self, buffer: loop.Buffer, source: Source | None) -> None:
+        """Record the line of the value that a buffer is for, once."""
+        if source is not None:
+            self.memory.setdefault(buffer.name, (len(self.memory), source))
+
+
+def lines_of_module(module: loop.Module, origins: Origins) -> Mapping[int, Lines]:
+    """Return the user's lines of every function and statement, by its `id`.
+
+    A recorded register decides. A register that a loop pass made has the lines of the statements that read it, a call
+    the lines of its function, and a statement without results the lines of its value, or of the newest buffer that it
+    names. A loop has the lines of its body. What remains has the lines of the function.
+    """
+    found: dict[int, Lines] = {}
+    bodies: dict[str, Lines] = {}
+    for function in module.functions:
+        whole = origins.functions.get(function.name) or origins.functions.get(function.name.partition(".")[0]) or {}
+        walk = _Walk(origins, found, bodies, tuple(whole))
+        lines = walk.block(function.body, {})
+        bodies[function.name] = found[id(function)] = tuple({**lines, **whole})
+    return found
+
+
+class _Walk:
+    """Walk of one function, from its last statement to its first: readers before what they read."""
+
+    def __init__(self, origins: Origins, found: dict[int, Lines], bodies: Mapping[str, Lines], whole: Lines) -> None:
+        self.origins = origins
+        self.found = found
+        self.bodies = bodies
+        self.whole = whole
+        self.read: dict[loop.Register, dict[Source, None]] = {}
+
+    def block(self, block: loop.Block, results: Mapping[loop.Register, Lines]) -> dict[Source, None]:
+        """Return the lines of a block. results: lines of the registers that it yields."""
+        for register, own in results.items():
+            self.note_read(register, own)
+        lines: dict[Source, None] = {}
+        for statement in reversed(block.statements):
+            lines.update(dict.fromkeys(self.statement(statement)))
+        return lines
+
+    def statement(self, s: loop.Statement) -> Lines:
+        """Return the lines of a statement, and record them with those of the blocks within it."""
+        results = {register: self.of_register(register) for register in results_of(s)}
+        lines = dict.fromkeys(line for own in results.values() for line in own)
+        if isinstance(s, loop.For | loop.While):
+            for carry, result in zip(s.carries, s.results, strict=False):
+                self.note_read(carry.initial, results[result])
+                self.note_read(carry.register, results[result])
+        for inner in blocks_of(s):
+            pairs = zip(inner.yields, results, strict=False)
+            lines.update(self.block(inner, {v: results[r] for v, r in pairs if isinstance(v, loop.Register)}))
+        own = self.found[id(s)] = tuple(lines or self.effect(s)) or self.whole
+        for operand in (*operands_of(s), *(register for _, at, _ in accesses_of(s) for register, _ in at.terms)):
+            self.note_read(operand, own)
+        return own
+
+    def note_read(self, operand: loop.Operand, lines: Lines) -> None:
+        if isinstance(operand, loop.Register):
+            self.read.setdefault(operand, {}).update(dict.fromkeys(lines))
+
+    def of_register(self, register: loop.Register) -> Lines:
+        own = self.origins.registers.get(register)
+        return (own,) if own is not None else tuple(self.read.get(register, ()))
+
+    def effect(self, s: loop.Statement) -> Lines:
+        """Return the lines of a statement without results."""
+        if isinstance(s, loop.Invoke):
+            return self.bodies.get(s.function, ())
+        if isinstance(s, loop.Store | loop.Update) and isinstance(s.value, loop.Register):
+            own = self.of_register(s.value)
+            if own:
+                return own
+        known = [self.origins.memory[b.name] for b, _, _ in accesses_of(s) if b.name in self.origins.memory]
+        return (max(known)[1],) if known else ()
