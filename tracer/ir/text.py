@@ -51,11 +51,15 @@ class Kind(Enum):
 
 
 class Token(NamedTuple):
-    """Piece of a printed line; `type` is the type of the variable that is defined or used."""
+    """Piece of a printed line; `type` is the type of the variable that is defined or used.
+
+    silent: whether it belongs to a parameter that a view for people may leave out, see `is_silent`.
+    """
 
     text: str
     kind: Kind = Kind.PLAIN
     type: Type | None = None
+    silent: bool = False
 
 
 @dataclass(slots=True)
@@ -70,6 +74,10 @@ class Line:
 
     def __str__(self) -> str:
         return INDENT * self.depth + "".join([token.text for token in self.tokens])
+
+    def short(self) -> str:
+        """Return the line without the parameters that are a usual value, or repeat the result's type."""
+        return INDENT * self.depth + "".join([token.text for token in self.tokens if not token.silent])
 
     @property
     def source(self) -> str | None:
@@ -132,13 +140,16 @@ class _Printer:
         if equation.outputs:
             tokens.append(Token(" = "))
         tokens += [Token(equation.primitive.name, Kind.PRIMITIVE), Token("("), *_separated(operands)]
-        comma = bool(operands)
+        comma = spoken = bool(operands)
         for name, value in equation.params.items():
             if _is_blocks(value):
                 continue
-            tokens += [Token(f"{', ' if comma else ''}"), Token(name, Kind.PARAMETER), Token("=")]
-            tokens.append(Token(param_text(value), Kind.VALUE))
-            comma = True
+            silent = is_silent(equation, value)
+            if comma:
+                tokens.append(Token(", ", silent=silent or not spoken))
+            tokens += [Token(name, Kind.PARAMETER, silent=silent), Token("=", silent=silent)]
+            tokens.append(Token(param_text(value), Kind.VALUE, silent=silent))
+            comma, spoken = True, spoken or not silent
         nested = list(equation.nested())
         tokens.append(Token(") {" if nested else ")"))
         self.lines.append(Line(depth, tokens, equation))
@@ -238,6 +249,18 @@ def param_text(value: Any) -> str:
     if isinstance(value, tuple) and any(isinstance(item, Program) for item in value):
         return _tuple("..." if isinstance(item, Program) else _value(item) for item in value)
     return _value(value)
+
+
+def is_silent(equation: Equation, value: Any) -> bool:
+    """Whether a parameter is None, False or empty, or repeats the shape or dtype of the equation's one result."""
+    if value is None or value is False or value == () or value == "":
+        return True
+    type = equation.outputs[0].type if len(equation.outputs) == 1 else None
+    if not isinstance(type, ArrayType):
+        return False
+    if isinstance(value, np.dtype):
+        return bool(value == type.dtype)
+    return isinstance(value, tuple) and bool(equation.inputs) and value == type.shape
 
 
 def _is_blocks(value: Any) -> bool:

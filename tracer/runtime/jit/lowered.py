@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tracer.errors import ArgumentError, message
-from tracer.ir.program import Program
+from tracer.ir.program import Program, Source
 from tracer.lazy import LazyModule
 from tracer.runtime.analysis.cost import CostReport, flops, report
 from tracer.runtime.analysis.memory_report import Memory, memory_of
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tracer.passes import pipeline
     from tracer.runtime.compile import compile as compiling
     from tracer.runtime.compile import cuda as gpu
+    from tracer.runtime.compile import located as locating
     from tracer.schedule import pipeline as scheduling
 else:
     outlined_functions = LazyModule("tracer.codegen.llvm.toolchain.outlined_functions")
@@ -41,6 +42,7 @@ else:
     pipeline = LazyModule("tracer.passes.pipeline")
     compiling = LazyModule("tracer.runtime.compile.compile")
     gpu = LazyModule("tracer.runtime.compile.cuda")
+    locating = LazyModule("tracer.runtime.compile.located")
     scheduling = LazyModule("tracer.schedule.pipeline")
 
 
@@ -115,14 +117,18 @@ class Lowered:
         """
         on = compiling.this_cpu()
         found = [Stage("traced", str(self._traced.program))]
-        passes = pipeline.stages(self._traced.program, on, contracts=self._contracts)
-        found += [Stage(step.name, str(after)) for step, after in passes]
+        found += [Stage(name, str(after)) for name, after in self.programs()]
         donated = self._traced.inputs_of(self._signature.donated(self._call))
         module = scheduling.loops(self.optimized(), on, donated=donated).module
         found.append(Stage("loops", str(module)))
         looped = compiling.in_force(scheduling.LOOP_PIPELINE)
         found += [Stage(step.name, str(after)) for step, after in scheduling.loop_stages(module, on, looped)]
         return Stages(found)
+
+    def programs(self) -> list[tuple[str, Program]]:
+        """Return the name of every pass that changed the program, with the program after it."""
+        steps = pipeline.stages(self._traced.program, compiling.this_cpu(), contracts=self._contracts)
+        return [(step.name, after) for step, after in steps]
 
     def loops(self) -> Module:
         """Return the scheduled loop nests and buffers."""
@@ -139,11 +145,22 @@ class Lowered:
         own = llvm.assembly(program, opt=opt_level.level(compiled.scheduled.module))
         return Text("\n".join([own, *map(llvm.assembly, shared.values())]))
 
+    def located(self) -> locating.Located:
+        """Return the loops, LLVM and assembly, each line with the line that it comes from."""
+        return locating.located(self.optimized(), self._traced.inputs_of(self._signature.donated(self._call)))
+
     def cuda(self, arch: str = "sm_90") -> Text:
         """Return CUDA C++, with missing kernels in comments. Raises DeviceError for an unknown architecture."""
         on_gpu = target.cuda(arch)
         program = pipeline.optimize(self._traced.program, on_gpu, contracts=self._contracts)
         return Text(gpu.cuda_text(program, on_gpu))
+
+    def cuda_lines(self, arch: str = "sm_90") -> dict[str, tuple[Source, ...]]:
+        """Return the user's lines of each nest of the CUDA program, by its name, which its kernel has too."""
+        on_gpu = target.cuda(arch)
+        return locating.nest_lines(
+            pipeline.optimize(self._traced.program, on_gpu, contracts=self._contracts), on_gpu
+        )  # fmt: skip
 
     def cost(self) -> CostReport:
         """Return arithmetic and memory traffic of the optimised program, by equation and in total."""
