@@ -89,6 +89,7 @@ if TYPE_CHECKING:
         sharding,
         test_util,
     )
+    from tracer.explorer import explore
 
 __version__ = _VERSION
 
@@ -112,6 +113,9 @@ _LATER = frozenset((
     "scipy", "sharding", "test_util",
 ))  # fmt: skip
 
+# The explorer, which notebooks and pages of HTML need
+_EXPLORER = frozenset(("Exploration", "explore", "load_ipython_extension"))
+
 # Functions of sparse derivatives, which bring sparse arrays along
 _SPARSE = frozenset(("hessian_sparsity", "jacobian_sparsity", "sparse_hessian", "sparse_jacobian"))
 
@@ -121,6 +125,8 @@ def __getattr__(name: str) -> object:
         return _import_module(f"tracer.{name}")
     if name in _SPARSE:
         return getattr(_import_module("tracer.experimental.sparse"), name)
+    if name in _EXPLORER:
+        return getattr(_import_module("tracer.explorer"), name)
     raise _absent("tracer", name)
 
 
@@ -129,7 +135,8 @@ __all__ = [
     "checkpoint", "checkpoint_policies", "closure_convert", "config", "custom_batching", "custom_derivatives",
     "custom_gradient", "custom_jvp", "custom_vjp", "data", "debug", "default_backend", "default_device",
     "default_matmul_precision", "device_count", "device_get", "device_put", "devices", "disable_jit", "dtypes",
-    "effects_barrier", "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape", "experimental", "flatten_util",
+    "effects_barrier", "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape", "experimental", "explore",
+    "flatten_util",
     "float0", "grad", "hessian", "hessian_sparsity", "hvp", "io", "io_callback", "jacfwd", "jacobian",
     "jacobian_sparsity", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "local_device_count",
     "local_devices", "logs", "make_jaxpr", "make_mesh", "make_program", "named_call", "named_scope", "nn", "numpy",

@@ -60,6 +60,12 @@ def message(summary: str, *lines: str, help: str | None = None) -> str:
 class TracerError(Exception):
     """Base of every exception that tracer raises on purpose."""
 
+    def _repr_html_(self) -> str:
+        from tracer import markup  # noqa: PLC0415  # the base of everything, which `import tracer` reads
+
+        first, *lines = str(self).split("\n")
+        return markup.view(type(self).__name__, markup.code("\n".join(lines)), note=first)
+
 
 class InternalError(TracerError):
     """A bug in tracer itself."""

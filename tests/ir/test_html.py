@@ -145,8 +145,8 @@ def test_small_nested_programs_start_open_and_large_ones_folded() -> None:
 
 
 def test_marking_every_place_of_a_variable_is_left_out_of_very_large_programs() -> None:
-    assert program_html(toys.chain(3)).count(":has(") == 4
-    assert ":has(" not in program_html(toys.chain(MARKED_VARIABLES))
+    assert program_html(toys.chain(3)).count(":has(.v-") == 4
+    assert ":has(.v-" not in program_html(toys.chain(MARKED_VARIABLES))
 
 
 def test_notebooks_show_programs_as_html() -> None:

@@ -75,7 +75,7 @@ def _assembly(native: Located) -> Stage:
     return Stage("assembly", Kind.ASSEMBLY, lines, "of this machine", above="LLVM", main=True)
 
 
-_KERNEL = re.compile(r"__global__ .*?\b(\w+)\(")
+_KERNEL = re.compile(r"__global__ .*\) (\w+)\(")
 
 
 def _cuda(lowered: Lowered, arch: str) -> Stage:

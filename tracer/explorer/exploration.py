@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -55,7 +56,9 @@ class Exploration:
         except OSError as problem:
             text = f"explore.save{here()}: cannot write {path}"
             reason = problem.strerror or str(problem)
-            raise ArgumentError(message(text, reason, help="name a file in a folder that exists and is yours")) from None
+            raise ArgumentError(
+                message(text, reason, help="name a file in a folder that exists and is yours")
+            ) from None
         return path
 
     def _repr_html_(self) -> str:
@@ -85,9 +88,7 @@ def _summary(function: Function) -> Iterator[str]:
             yield f"  {line.figures.share:>5.0%} of the work at {place}  {line.text.strip()}"
 
 
-def explore(
-    function: Any, /, *args: Any, against: Any = None, cuda: str | None = None, **kwargs: Any
-) -> Exploration:
+def explore(function: Any, /, *args: Any, against: Any = None, cuda: str | None = None, **kwargs: Any) -> Exploration:
     """Return the stages of `function(*args, **kwargs)` as panes whose lines are linked.
 
     function: what `jit` takes, a jitted function, or the result of `lower`, which takes no arguments here. args,
@@ -113,5 +114,12 @@ def _lowered(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Lo
     if not callable(function):
         text = f"explore{here()}: got {type(function).__name__}, which is no function"
         raise ArgumentError(message(text, help="explore(f, *args) with the function and its arguments"))
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError as problem:
+        text = f"explore{here()}: {getattr(function, '__name__', 'the function')} does not take these arguments"
+        raise ArgumentError(message(text, str(problem), help="explore(f, *args) with f's own arguments")) from None
+    except ValueError:  # a function in C has no signature that Python can see
+        pass
     jitted = function if isinstance(function, JitFunction) else jit(function)
     return jitted.lower(*args, **kwargs)

@@ -206,7 +206,11 @@ const comparing = flip("compare", "compare two stages line by line (c)", false, 
   if (on) compare();
   else (leavePair(), open(usual()));
 });
-const usual = () => stages.filter(stage => stage.main && (data.functions.length === 1 || ["source", "program", "optimized"].includes(stage.name)));
+const usual = () => {
+  const few = data.functions.length > 1 ? ["source", "program", "optimized"]
+    : innerWidth < 1250 && innerHeight < 900 ? ["source", "optimized", "loops", "assembly"] : null;
+  return stages.filter(stage => stage.main && (!few || few.includes(stage.name)));
+};
 function chipOf(stage) {
   const chip = element("button", { className: "chip", textContent: stage.name, title: stage.note, onclick: () => toggle(stage) });
   chips.set(stage, chip);
@@ -232,6 +236,10 @@ const footer = element("footer", {}, what, element("span", { className: "keys" }
 document.getElementById("app").append(header, bar, grid, footer, help);
 addEventListener("resize", arrange);
 open(usual());
+for (const pane of panes) {  // of a file, the lines in use come first
+  const first = pane.stage.kind === "source" ? pane.stage.lines.findIndex(line => line[SET]) : -1;
+  if (first > 3) pane.scroller.scrollTop = (first - 2) * ROW;
+}
 if (data.functions.length > 1) {
   const optimized = owner => stages.findIndex(stage => stage.owner === owner && stage.name === "optimized");
   fromStage.value = optimized(0);

@@ -55,8 +55,13 @@ def _static(functions: Sequence[Function]) -> Iterator[str]:
         for stage in function.stages:
             if stage.main:
                 opened = " open" if stage.name in ("source", "optimized") else ""
-                yield f"<details{opened}><summary>{escape(stage.name)}, {len(stage.lines):,} lines</summary>"
+                yield f"<details{opened}><summary>{escape(stage.name)}, {counted(len(stage.lines))}</summary>"
                 yield f"<pre>{escape(_text(stage))}</pre></details>"
+
+
+def counted(lines: int) -> str:
+    """Return `1 line` or `2 lines`."""
+    return "1 line" if lines == 1 else f"{lines:,} lines"
 
 
 def _text(stage: Stage) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from tracer.explorer.records import Figures, Key, Kind, Line, Stage, key_of
 from tracer.ir.program import Equation, Program
-from tracer.ir.text import program_lines
 from tracer.ir.text import Line as Printed
+from tracer.ir.text import program_lines
 from tracer.runtime.analysis.cost import bytes_of, equation_cost
 from tracer.schedule.terms.cost import Cost
 

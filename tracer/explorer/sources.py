@@ -34,7 +34,9 @@ def _file(file: str, numbers: set[int], figures: Mapping[Key, Figures]) -> Itera
     text = linecache.getlines(file)
     if not text:
         for number in sorted(numbers):
-            yield Line("(no source text)", keys=((file, number),), place=str(number), figures=figures.get((file, number)))
+            yield Line(
+                "(no source text)", keys=((file, number),), place=str(number), figures=figures.get((file, number))
+            )
         return
     last = 0
     for first, end in _ranges(text, numbers):

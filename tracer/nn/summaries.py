@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tracer import markup
 from tracer.errors import ArgumentError, message
 from tracer.nn.model_functions import count, nbytes
 from tracer.nn.module import Module, modules, recording
@@ -75,11 +75,8 @@ class Summary:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{name}</th>" for name in ("layer", "class", "input", "result", "trained"))
-        rows = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in self.rows]
-        body = "".join(f"<tr>{cells}</tr>" for cells in rows)
-        totals = "".join(f"<p>{html.escape(line)}</p>" for line in self.totals)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{totals}"
+        shown = markup.table(("layer", "class", "input", "result", "trained"), self.rows, text=(0, 1, 2, 3))
+        return markup.view("", shown, *map(markup.paragraph, self.totals))
 
 
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:

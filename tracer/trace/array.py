@@ -274,6 +274,13 @@ class Array(Surface):
         place = "" if self._trace is None else ", traced" if is_recorded(self) else f", {self._trace.name}"
         return f"Array({text}{shape}, {name}{place})"
 
+    def _repr_html_(self) -> str | None:
+        from tracer.trace.array_view import array_html  # noqa: PLC0415  # for notebooks
+
+        value = concrete_value(self)
+        plain = isinstance(value, np.ndarray) and isinstance(self.type, ArrayType) and self._trace is None
+        return array_html(value, repr(self), str(self.type)) if plain else None
+
     def __str__(self) -> str:
         value = concrete_value(self)
         shown = isinstance(value, np.ndarray) and not isinstance(self._type, KeyType)

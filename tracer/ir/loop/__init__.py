@@ -20,7 +20,7 @@ the value that a `Prefix` hands on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -62,10 +62,14 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Register:
-    """Value assigned once: a scalar, or one value per lane inside a vector loop. Identity is the object."""
+    """Value assigned once: a scalar, or one value per lane inside a vector loop. Identity is the object.
+
+    copied: the register that holds the same value in the loops that this one's were copied from.
+    """
 
     dtype: DType
     name: str = ""
+    copied: Register | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,10 @@ from tracer.runtime.system.long_calls import HEARD
 from tracer.schedule.terms.cost import NOTHING, Cost
 
 if TYPE_CHECKING:
+    from tracer import markup
     from tracer.schedule import dispatch
 else:
+    markup = LazyModule("tracer.markup")
     dispatch = LazyModule("tracer.schedule.dispatch")
 
 ENDLESS: Final = 2**62
@@ -62,6 +64,32 @@ class CostReport:
         return "\n".join([head, *rows, _row("in all", self.total, ""), *note])
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        work, moved = (max((part(line.cost) for line in self.lines), default=0) or 1 for part in (_weight, _traffic))
+        bars = [(_weight(line.cost) / work, _traffic(line.cost) / moved) for line in self.lines]
+        rows = [(line.equation, *_figures(line.cost), str(line.source or "")) for line in self.lines]
+        head, total = (
+            ("equation", "flops", "functions", "read", "written", "source"),
+            ("in all", *_figures(self.total), ""),
+        )
+        note = (
+            "work and traffic of each equation"
+            + "; a while_loop is counted as one iteration" * self.total.unknown_trips
+        )
+        return markup.view("cost", markup.table(head, rows, text=(0, 5), bars=bars, total=total), note=note)
+
+
+def _weight(cost: Cost) -> int:
+    return cost.weight
+
+
+def _traffic(cost: Cost) -> int:
+    return cost.bytes_read + cost.bytes_written
+
+
+def _figures(cost: Cost) -> tuple[str, str, str, str]:
+    return f"{cost.flops:,}", f"{cost.functions:,}", f"{cost.bytes_read:,} B", f"{cost.bytes_written:,} B"
 
 
 def _row(name: str, cost: Cost, source: str) -> str:

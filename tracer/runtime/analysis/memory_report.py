@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tracer.ir.primitive import Composite, Structured
 from tracer.ir.program import Equation, Program
 from tracer.ir.types import StackType
 from tracer.ir.visit import equations
+from tracer.lazy import LazyModule
 from tracer.runtime.analysis.cost import bytes_of
+
+if TYPE_CHECKING:
+    from tracer import markup
+else:
+    markup = LazyModule("tracer.markup")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +71,17 @@ class Memory:
         return "\n".join([*rows, *map(str, self.growth)])
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        at_times = [name for name in ("limit", "copies") if getattr(self, name)]
+        names = ["arguments", "results", "arena", "constants", *at_times]
+        sizes = [getattr(self, name) for name in names]
+        rows = [(name, f"{size:,} B") for name, size in zip(names, sizes, strict=True)]
+        bars = [(size / (self.peak or 1),) for size in sizes]
+        shown = markup.table(("", "bytes"), rows, bars=bars, total=("peak", f"{self.peak:,} B"))
+        return markup.view(
+            "memory", shown, *(markup.paragraph(str(growth)) for growth in self.growth), note="of a call"
+        )
 
 
 _COMPILED: Final = 4 << 20  # of LLVM's library, touched for the first time, and its heap: 3.5 to 4.1 MB were measured

@@ -117,4 +117,3 @@ def _moved(llvm: str, program: str) -> list[int | None]:
         found.append(place)
         at = at if place is None else place + 1
     return found
-

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tracer.ir.program import Source
 from tracer.ir.types import ArrayType, Type
+from tracer.lazy import LazyModule
 from tracer.runtime.jit.signature import Key, Static
 from tracer.settings import KEYED, SETTINGS
 from tracer.trace import trees
 from tracer.trace.trees import Structure, parting, structure_text
+
+if TYPE_CHECKING:
+    from tracer import markup
+else:
+    markup = LazyModule("tracer.markup")
 
 _REMEMBERED = 16
 
@@ -24,6 +30,9 @@ class Text(str):
 
     def __repr__(self) -> str:
         return str(self)
+
+    def _repr_html_(self) -> str:
+        return markup.view("", markup.code(self))
 
 
 @dataclass(frozen=True, slots=True)

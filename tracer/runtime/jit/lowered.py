@@ -22,6 +22,7 @@ from tracer.trace.convert import as_array
 from tracer.trace.source import here
 
 if TYPE_CHECKING:
+    from tracer import markup
     from tracer.codegen.llvm.emit import opt_level
     from tracer.codegen.llvm.kernels import routines
     from tracer.codegen.llvm.toolchain import object_code as llvm
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from tracer.runtime.compile import located as locating
     from tracer.schedule import pipeline as scheduling
 else:
+    markup = LazyModule("tracer.markup")
     outlined_functions = LazyModule("tracer.codegen.llvm.toolchain.outlined_functions")
     llvm = LazyModule("tracer.codegen.llvm.toolchain.object_code")
     opt_level = LazyModule("tracer.codegen.llvm.emit.opt_level")
@@ -63,6 +65,13 @@ class Stages(tuple[Stage, ...]):
     """Stages of a program in order. Prints as their texts, one below the other."""
 
     __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        parts = [
+            f"<details{' open' * (n == 0)}><summary>{stage.name}</summary>{markup.code(stage.text)}</details>"
+            for n, stage in enumerate(self)
+        ]
+        return markup.view("stages", *parts, note=f"{len(self)}, each after the pass of that name")
 
     def __str__(self) -> str:
         return "\n".join(map(str, self))
@@ -197,6 +206,11 @@ class Lowered:
     def compile(self) -> CompiledFunction:
         """Return the function for exactly these types."""
         return CompiledFunction(self, self._compiled)
+
+    def _repr_html_(self) -> str:
+        from tracer.explorer.exploration import explore  # noqa: PLC0415  # the page stands above what it shows
+
+        return explore(self)._repr_html_()
 
     def __repr__(self) -> str:
         return f"<lowered {self._traced.program.name}({', '.join(map(str, self._call.key.types))})>"

@@ -6,16 +6,22 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import optree
 
 from tracer.errors import ArgumentError, DeviceError, message
+from tracer.lazy import LazyModule
 from tracer.settings import config
 from tracer.trace import device_trace, trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.source import here
+
+if TYPE_CHECKING:
+    from tracer import markup
+else:
+    markup = LazyModule("tracer.markup")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,10 @@ class CpuDevice:
 
     def __str__(self) -> str:
         return "cpu"
+
+    def _repr_html_(self) -> str:
+        rows = [("platform", self.platform), ("kind", self.device_kind), ("id", str(self.id))]
+        return markup.view(repr(self), markup.table(("", ""), rows, text=(0, 1)))
 
 
 CPU = CpuDevice()

@@ -197,7 +197,7 @@ def _at_row(loop: For, row: Register, number: int, names: dict[Register, Operand
         return names.get(operand, operand) if isinstance(operand, Register) else operand
 
     def fresh(register: Register) -> Register:
-        copy = names[register] = Register(register.dtype, register.name)
+        copy = names[register] = Register(register.dtype, register.name, register)
         return copy
 
     def address(a: Address) -> Address:

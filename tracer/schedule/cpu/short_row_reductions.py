@@ -116,7 +116,7 @@ def _with_values(s: Compute | Load | Store, values: dict[Register, Operand]) -> 
     if isinstance(s, Store):
         return with_operands(s, value, place)
     new = with_operands(s, value, place)
-    result = values[s.result] = Register(s.result.dtype, s.result.name)
+    result = values[s.result] = Register(s.result.dtype, s.result.name, s.result)
     return replace(new, result=result)
 
 

@@ -67,7 +67,7 @@ class _Copy:
         return For(index, start, stop, body, s.kind, s.step, s.lanes, tuple(carries), results)
 
     def fresh(self, register: Register) -> Register:
-        copy = Register(register.dtype, register.name)
+        copy = Register(register.dtype, register.name, register)
         self.names[register] = copy
         return copy
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tracer.ir import loop
-from tracer.ir.loop.walk import accesses_of, blocks_of, operands_of, results_of
+from tracer.ir.loop.walk import accesses_of, blocks_of, operands_of, results_of, statements_of
 from tracer.ir.program import Source
 
 Lines = tuple[Source, ...]
@@ -49,26 +49,41 @@ def lines_of_module(module: loop.Module, origins: Origins) -> Mapping[int, Lines
 
     A recorded register decides. A register that a loop pass made has the lines of the statements that read it, a call
     the lines of its function, and a statement without results the lines of its value, or of the newest buffer that it
-    names. A loop has the lines of its body. What remains has the lines of the function.
+    names. A loop has the lines of its body. Other statements have the lines of the function.
     """
-    found: dict[int, Lines] = {}
-    bodies: dict[str, Lines] = {}
+    bodies = _Bodies(module, origins)
     for function in module.functions:
-        whole = origins.functions.get(function.name) or origins.functions.get(function.name.partition(".")[0]) or {}
-        walk = _Walk(origins, found, bodies, tuple(whole))
-        lines = walk.block(function.body, {})
-        bodies[function.name] = found[id(function)] = tuple({**lines, **whole})
-    return found
+        bodies.of(function.name)
+    return bodies.found
+
+
+class _Bodies:
+    """Lines of the functions of a module, each found once."""
+
+    def __init__(self, module: loop.Module, origins: Origins) -> None:
+        self.origins = origins
+        self.functions = {function.name: function for function in module.functions}
+        self.found: dict[int, Lines] = {}
+
+    def of(self, name: str) -> Lines:
+        """Return the lines of a function, and record those of its statements. It may call others, but not itself."""
+        function = self.functions[name]
+        if id(function) not in self.found:
+            whole = self.origins.functions.get(name) or self.origins.functions.get(name.partition(".")[0]) or {}
+            lines = _Walk(self).block(function.body, {})
+            own = self.found[id(function)] = tuple({**lines, **whole})
+            for statement in statements_of(function.body):
+                self.found[id(statement)] = self.found[id(statement)] or own
+        return self.found[id(function)]
 
 
 class _Walk:
     """Walk of one function, from its last statement to its first: readers before what they read."""
 
-    def __init__(self, origins: Origins, found: dict[int, Lines], bodies: Mapping[str, Lines], whole: Lines) -> None:
-        self.origins = origins
-        self.found = found
+    def __init__(self, bodies: _Bodies) -> None:
+        self.origins = bodies.origins
+        self.found = bodies.found
         self.bodies = bodies
-        self.whole = whole
         self.read: dict[loop.Register, dict[Source, None]] = {}
 
     def block(self, block: loop.Block, results: Mapping[loop.Register, Lines]) -> dict[Source, None]:
@@ -91,7 +106,7 @@ class _Walk:
         for inner in blocks_of(s):
             pairs = zip(inner.yields, results, strict=False)
             lines.update(self.block(inner, {v: results[r] for v, r in pairs if isinstance(v, loop.Register)}))
-        own = self.found[id(s)] = tuple(lines or self.effect(s)) or self.whole
+        own = self.found[id(s)] = tuple(lines or self.effect(s))
         for operand in (*operands_of(s), *(register for _, at, _ in accesses_of(s) for register, _ in at.terms)):
             self.note_read(operand, own)
         return own
@@ -101,13 +116,18 @@ class _Walk:
             self.read.setdefault(operand, {}).update(dict.fromkeys(lines))
 
     def of_register(self, register: loop.Register) -> Lines:
-        own = self.origins.registers.get(register)
-        return (own,) if own is not None else tuple(self.read.get(register, ()))
+        first: loop.Register | None = register
+        while first is not None:
+            own = self.origins.registers.get(first)
+            if own is not None:
+                return (own,)
+            first = first.copied
+        return tuple(self.read.get(register, ()))
 
     def effect(self, s: loop.Statement) -> Lines:
         """Return the lines of a statement without results."""
         if isinstance(s, loop.Invoke):
-            return self.bodies.get(s.function, ())
+            return self.bodies.of(s.function)
         if isinstance(s, loop.Store | loop.Update) and isinstance(s.value, loop.Register):
             own = self.of_register(s.value)
             if own:

@@ -25,9 +25,7 @@ from tracer.ir import loop
 from tracer.ir.loop.walk import statements_of
 
 
-def emit_module(
-    module: loop.Module, *, vector_bits: int | None = None, marks: Mapping[int, int] | None = None
-) -> str:
+def emit_module(module: loop.Module, *, vector_bits: int | None = None, marks: Mapping[int, int] | None = None) -> str:
     """Return the module as LLVM text, which exports `tracer_main`. Equal modules give equal text.
 
     vector_bits: vector width of the machine that the text is for; None for this one. Results do not depend on it,

@@ -83,8 +83,7 @@ def located_text(text: str) -> str:
 _HEAD: Final = (
     f"!llvm.dbg.cu = !{{!{_UNIT}}}",
     f"!llvm.module.flags = !{{!{_FLAGS}}}",
-    f'!{_UNIT} = distinct !DICompileUnit(language: DW_LANG_C, file: !{_FILE}, producer: "tracer", isOptimized: true, '
-    "runtimeVersion: 0, emissionKind: DebugDirectivesOnly)",
+    f"!{_UNIT} = distinct !DICompileUnit(language: DW_LANG_C, file: !{_FILE}, emissionKind: DebugDirectivesOnly)",
     f'!{_FLAGS} = !{{i32 2, !"Debug Info Version", i32 3}}',
     f'!{_FILE} = !DIFile(filename: "program.ll", directory: "")',
     f"!{_TYPE} = !DISubroutineType(types: !{{}})",
