@@ -78,7 +78,7 @@ def arguments(text: str) -> list[Any]:
     """Return the arguments that a text lists: types of arrays, and values of Python. Raises ArgumentError.
 
     >>> arguments("f32[2,3], 4")
-    [ShapeDtypeStruct(shape=(2, 3), dtype=float32), 4]
+    [ShapeDtypeStruct(f32[2,3]), 4]
     """
     return list(_arguments(text))
 
