@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -72,6 +73,21 @@ def test_explain_wants_a_jitted_function(shell: Any) -> None:
         shell.run_line_magic("explain", "square")
     with pytest.raises(ArgumentError, match="%explain: got nothing, which is no expression"):
         shell.run_line_magic("explain", "")
+
+
+def test_tprofile_runs_its_text_under_the_profiler(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    @contextmanager
+    def profile() -> Iterator[str]:
+        seen.append("began")
+        yield "the profile"
+        seen.append(str(shell.user_ns["number"]))
+
+    monkeypatch.setattr(tracer, "profile", profile, raising=False)
+    assert shell.run_cell_magic("tprofile", "", "number = 3") == "the profile"
+    assert shell.run_line_magic("tprofile", "number = 4") == "the profile"
+    assert seen == ["began", "3", "began", "4"]
 
 
 @pytest.mark.skipif(not hasattr(tracer, "profile"), reason="tracer.profile is not there yet")
