@@ -13,7 +13,7 @@ from tests.ir import toys
 from tests.ir.toys import Writer, f32, number
 from tracer.ir.dtypes import BF16, BOOL, C64, C128, F8E4M3FN, F16, F32, F64, I8, I64, U64
 from tracer.ir.program import Equation, Literal, Program, Source, Var, literal
-from tracer.ir.text import equation_text, literal_text, param_text, program_text, variable_name
+from tracer.ir.text import equation_text, is_silent, literal_text, param_text, program_text, variable_name
 from tracer.ir.types import KeyType, StackType, array_type
 
 
@@ -232,3 +232,11 @@ def test_printing_takes_linear_time() -> None:
     text = str(program)
     assert text.count("\n") == 10_002
     assert "%ntq: f32[8] = add(%ntp, 1.5:f32)" in text
+
+
+def test_parameters_that_say_nothing_new_are_silent() -> None:
+    (equation, *_) = toys.chain(1).equations
+    for value in (None, False, (), "", (8,), np.dtype("float32")):
+        assert is_silent(equation, value)
+    for value in (True, 0, (2,), "x", np.dtype("int8"), np.zeros(3), (np.zeros(3),), 0.0):
+        assert not is_silent(equation, value)

@@ -253,14 +253,15 @@ def param_text(value: Any) -> str:
 
 def is_silent(equation: Equation, value: Any) -> bool:
     """Whether a parameter is None, False or empty, or repeats the shape or dtype of the equation's one result."""
-    if value is None or value is False or value == () or value == "":
+    if value is None or value is False or (isinstance(value, tuple | str) and not value):
         return True
     type = equation.outputs[0].type if len(equation.outputs) == 1 else None
     if not isinstance(type, ArrayType):
         return False
     if isinstance(value, np.dtype):
         return bool(value == type.dtype)
-    return isinstance(value, tuple) and bool(equation.inputs) and value == type.shape
+    is_shape = isinstance(value, tuple) and all(isinstance(size, int) for size in value)
+    return is_shape and bool(equation.inputs) and value == type.shape
 
 
 def _is_blocks(value: Any) -> bool:

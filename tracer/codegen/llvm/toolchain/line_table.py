@@ -1,7 +1,8 @@
 """Lines of LLVM text that machine code comes from: debug locations in the text, read back from the assembly.
 
 A location names a line of the text itself. LLVM carries it through code generation, and prints `.loc` before the
-instructions that come from another line than those before. Only readers of assembly pay for it.
+instructions that come from another line than those before. Only readers of assembly pay for it: locations in all text
+would change the name of every object in the caches.
 """
 
 from __future__ import annotations
