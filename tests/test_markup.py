@@ -27,7 +27,8 @@ def an_error() -> ShapeError:
 
 VIEWS: dict[str, Any] = {
     "cost": LOWERED.cost(), "memory": LOWERED.memory(), "stages": LOWERED.stages(), "explain": SINE.explain(),
-    "llvm": LOWERED.llvm(), "device": tracer.devices()[0], "error": an_error(), "matrix": tnp.ones((4, 4)),
+    "llvm": LOWERED.llvm(), "device": tracer.devices()[0],
+    "simulated": tracer.devices("cuda-sim")[0], "error": an_error(), "matrix": tnp.ones((4, 4)),
     "sequence": tnp.sin(tnp.arange(500.0)), "holes": tnp.asarray([1.0, np.nan, np.inf, 0.0] * 4),
     "narrow": tnp.ones(20, "bfloat16"), "huge": tnp.asarray([1e308, -1e308] * 8), "nothing": tnp.full(9, np.nan),
 }  # fmt: skip

@@ -275,7 +275,7 @@ class Array(Surface):
         return f"Array({text}{shape}, {name}{place})"
 
     def _repr_html_(self) -> str | None:
-        from tracer.trace.array_view import array_html  # noqa: PLC0415  # for notebooks
+        from tracer.ir.array_view import array_html  # noqa: PLC0415  # for notebooks
 
         value = concrete_value(self)
         plain = isinstance(value, np.ndarray) and isinstance(self.type, ArrayType) and self._trace is None

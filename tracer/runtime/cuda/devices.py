@@ -17,6 +17,7 @@ from tracer.runtime.cuda.driver import CupyDriver, Driver
 from tracer.runtime.cuda.programs import DeviceProgram
 from tracer.runtime.cuda.simulator.driver import SimulatedDriver
 from tracer.runtime.eager.execute import single_equation
+from tracer.runtime.system.devices import device_html
 from tracer.runtime.system.locks import ForkSafeLock
 from tracer.trace.array import Array, concrete
 from tracer.trace.device_trace import DeviceTrace, device_of
@@ -57,6 +58,9 @@ class CudaDevice:
 
     def __str__(self) -> str:
         return f"{self.platform}:{self.id}"
+
+    def _repr_html_(self) -> str:
+        return device_html(self)
 
     def memory_stats(self) -> dict[str, int]:
         """Return `bytes_in_use`, where the driver knows it, and `bytes_limit`."""

@@ -43,8 +43,13 @@ class CpuDevice:
         return "cpu"
 
     def _repr_html_(self) -> str:
-        rows = [("platform", self.platform), ("kind", self.device_kind), ("id", str(self.id))]
-        return markup.view(repr(self), markup.table(("", ""), rows, text=(0, 1)))
+        return device_html(self)
+
+
+def device_html(device: Any) -> str:
+    """Return the view of a device of any platform, for notebooks."""
+    rows = [(name, str(getattr(device, name))) for name in ("platform", "device_kind", "id")]
+    return markup.view(repr(device), markup.table(("", ""), rows, text=(0, 1)))
 
 
 CPU = CpuDevice()
