@@ -90,6 +90,7 @@ if TYPE_CHECKING:
         test_util,
     )
     from tracer.explorer import explore
+    from tracer.runtime.jit.checked import checked
 
 __version__ = _VERSION
 
@@ -116,6 +117,9 @@ _LATER = frozenset((
 # The explorer, which notebooks and pages of HTML need
 _EXPLORER = frozenset(("Exploration", "explore", "load_ipython_extension"))
 
+# Functions imported at their first use, with their modules
+_FUNCTIONS = {"checked": "tracer.runtime.jit.checked"}
+
 # Functions of sparse derivatives, which bring sparse arrays along
 _SPARSE = frozenset(("hessian_sparsity", "jacobian_sparsity", "sparse_hessian", "sparse_jacobian"))
 
@@ -123,6 +127,8 @@ _SPARSE = frozenset(("hessian_sparsity", "jacobian_sparsity", "sparse_hessian", 
 def __getattr__(name: str) -> object:
     if name in _LATER:
         return _import_module(f"tracer.{name}")
+    if name in _FUNCTIONS:
+        return getattr(_import_module(_FUNCTIONS[name]), name)
     if name in _SPARSE:
         return getattr(_import_module("tracer.experimental.sparse"), name)
     if name in _EXPLORER:
@@ -132,17 +138,16 @@ def __getattr__(name: str) -> object:
 
 __all__ = [
     "Array", "Device", "NamedSharding", "P", "ShapeDtypeStruct", "ad_checkpoint", "block_until_ready", "check",
-    "checkpoint", "checkpoint_policies", "closure_convert", "config", "custom_batching", "custom_derivatives",
-    "custom_gradient", "custom_jvp", "custom_vjp", "data", "debug", "default_backend", "default_device",
-    "default_matmul_precision", "device_count", "device_get", "device_put", "devices", "disable_jit", "dtypes",
-    "effects_barrier", "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape", "experimental", "explore",
-    "flatten_util",
-    "float0", "grad", "hessian", "hessian_sparsity", "hvp", "io", "io_callback", "jacfwd", "jacobian",
-    "jacobian_sparsity", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "local_device_count",
-    "local_devices", "logs", "make_jaxpr", "make_mesh", "make_program", "named_call", "named_scope", "nn", "numpy",
-    "ops", "optim", "process_count", "process_index", "pure_callback", "random", "remat", "reshard", "scipy",
-    "set_mesh", "shard_map", "sharding", "sparse_hessian", "sparse_jacobian", "test_util", "tree", "tree_util",
-    "typeof", "typing", "value_and_grad", "vjp", "vmap",
+    "checked", "checkpoint", "checkpoint_policies", "closure_convert", "config", "custom_batching",
+    "custom_derivatives", "custom_gradient", "custom_jvp", "custom_vjp", "data", "debug", "default_backend",
+    "default_device", "default_matmul_precision", "device_count", "device_get", "device_put", "devices", "disable_jit",
+    "dtypes", "effects_barrier", "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape", "experimental",
+    "explore", "flatten_util", "float0", "grad", "hessian", "hessian_sparsity", "hvp", "io", "io_callback", "jacfwd",
+    "jacobian", "jacobian_sparsity", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize",
+    "local_device_count", "local_devices", "logs", "make_jaxpr", "make_mesh", "make_program", "named_call",
+    "named_scope", "nn", "numpy", "ops", "optim", "process_count", "process_index", "pure_callback", "random", "remat",
+    "reshard", "scipy", "set_mesh", "shard_map", "sharding", "sparse_hessian", "sparse_jacobian", "test_util", "tree",
+    "tree_util", "typeof", "typing", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 
 _set_boundaries(globals(), __all__)

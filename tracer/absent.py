@@ -17,7 +17,6 @@ _INSIDE = "internal to JAX"
 _XLA = "an interface to XLA's compiler or runtime"
 _TYPES = "a name for annotations and settings of XLA, which nothing accepts here"
 _REFS = "arrays are values: x[i] = v rebinds the name to a new value, in traced functions, too"
-_NANS = "no operation is watched while it runs; tracer.check(tnp.isfinite(x).all(), text) faults where it stands"
 _SHARED = "for arrays spread over devices"
 
 ABSENT: dict[str, dict[str, str]] = {
@@ -39,8 +38,9 @@ ABSENT: dict[str, dict[str, str]] = {
              "threefry_partitionable", "transfer_guard", "transfer_guard_device_to_device",
              "transfer_guard_device_to_host", "transfer_guard_host_to_device"), _SETTINGS,
         ),
-        **dict.fromkeys(("debug_nans", "debug_infs"), _NANS),
-        **dict.fromkeys(("log_compiles", "explain_cache_misses"), "f.explain() says when jit of f compiled, and why"),
+        **dict.fromkeys(("debug_nans", "debug_infs"), "tracer.config has them, and tracer.checked(f) holds for a call"),
+        "log_compiles": "with tracer.config.using(log_compiles=True): ...; f.explain() says when and why f compiled",
+        "explain_cache_misses": "f.explain() says when jit of f compiled, and why",
         **dict.fromkeys(
             ("ad", "api_util", "core", "extend", "ffi", "interpreters", "lib", "make_user_context", "monitoring",
              "print_environment_info", "stages"), _INSIDE,

@@ -1,12 +1,14 @@
 """Inspection of compiled programs while they run: `debug.print`, `debug.callback` and `debug.breakpoint`.
 
-`debug.first_nan` runs a program again, and finds the operation that a NaN comes from.
+`debug.first_nan` runs a program again, and finds the operation that a NaN comes from. `debug.watch` tabulates the
+ranges of the values of every line.
 """
 
 from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
+from importlib import import_module
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
@@ -23,6 +25,7 @@ from tracer.trace.tracebacks import set_boundaries
 
 if TYPE_CHECKING:
     from tracer import debugger
+    from tracer.runtime.jit.watched import watch as watch
 else:
     debugger = LazyModule("tracer.debugger")
 
@@ -122,7 +125,10 @@ def breakpoint(
 
 
 set_boundaries(globals())
+_LATER = frozenset(("Watched", "watch"))
 
 
 def __getattr__(name: str) -> object:
+    if name in _LATER:
+        return getattr(import_module("tracer.runtime.jit.watched"), name)
     raise absent(__name__, name)

@@ -21,6 +21,7 @@
     ├── ModuleError (AttributeError)  a module's attribute written where it is closed, drawn from where it has no key
     ├── NoRuleError (TypeError)      a primitive lacks the rule that a transform needs, and why
     ├── CheckError                   `check(condition, message)` failed, eagerly or in compiled code
+    ├── NonFiniteError (FloatingPointError)  a NaN or infinity was made, under `checked` or `config.debug_nans`
     ├── OutOfBoundsError (IndexError)  a checked index is out of bounds
     ├── OutOfMemoryError (MemoryError)  arrays, or a program's temporaries, do not fit in memory
     ├── NestingError (RecursionError)  calls are nested too deeply for Python's stack
@@ -153,6 +154,10 @@ class NoRuleError(TracerError, TypeError):
 
 class CheckError(TracerError, ValueError):
     """The condition of a `check` was false."""
+
+
+class NonFiniteError(TracerError, FloatingPointError):
+    """An operation made a NaN or infinity of numbers, under `checked`, `config.debug_nans` or `config.debug_infs`."""
 
 
 class OutOfBoundsError(TracerError, IndexError):

@@ -247,7 +247,7 @@ overrides = Overrides()
 
 KEYED = (
     "default_float", "default_int", "deterministic", "index_errors", "loop_memory", "fp_contract", "vector_bits",
-    "debug_division",
+    "debug_division", "debug_nans", "debug_infs",
 )  # fmt: skip
 """The settings that a traced or compiled program depends on."""
 _keyed: Callable[[Any], tuple[Any, ...]] = operator.attrgetter(*KEYED)
@@ -315,6 +315,26 @@ class Config:
         False, _read_bool, "True or False",
     )  # fmt: skip
 
+    debug_nans = Setting(
+        "whether an operation that makes a NaN of other numbers raises, with the line, eagerly and from compiled code",
+        False, _read_bool, "True or False",
+    )  # fmt: skip
+    debug_infs = Setting(
+        "whether an operation that makes an infinity of finite numbers raises, as debug_nans does",
+        False, _read_bool, "True or False",
+    )  # fmt: skip
+    log_compiles = Setting(
+        "whether each trace and compilation is logged with its reason and time, by the logger `tracer`",
+        False, _read_bool, "True or False",
+    )  # fmt: skip
+    show_progress = Setting(
+        "whether long compilations, and loops that are given progress, show a line in notebooks and on terminals",
+        True, _read_bool, "True or False",
+    )  # fmt: skip
+    disable_jit = Setting(
+        "whether jitted functions run as plain Python", False, _read_bool, "True or False",
+    )  # fmt: skip
+
     def __init__(self) -> None:
         object.__setattr__(self, "_values", {})
 
@@ -331,17 +351,22 @@ class Config:
     def update(self, name: str, value: Any) -> None:
         """Set a setting by name. Raises SettingError for an unknown name or a value that is not accepted.
 
-        JAX's settings are accepted with the value that holds here: `jax_enable_x64` True, `jax_platform_name` "cpu",
-        `jax_debug_nans` False.
+        JAX's names are taken too: `jax_debug_nans`, `jax_debug_infs`, `jax_log_compiles` and `jax_disable_jit` set the
+        settings of these names, others are accepted with the value that holds here: `jax_enable_x64` True,
+        `jax_platform_name` "cpu".
         """
         given: object = name
-        if isinstance(given, str) and given in JAXS:
+        if isinstance(given, str) and given in _ALIASES:
+            setattr(self, _ALIASES[given], value)
+        elif isinstance(given, str) and given in JAXS:
             _require_jaxs(given, value)
         else:
             self._setting(name)
             setattr(self, name, value)
 
     def __getattr__(self, name: str) -> Any:
+        if name in _ALIASES:
+            return getattr(self, _ALIASES[name])
         if name in JAXS:
             return JAXS[name].values[0]
         raise AttributeError(f"config has no setting {name!r} (there are {', '.join(SETTINGS)})")
@@ -391,19 +416,14 @@ class Jaxs(NamedTuple):
     remedy: str
 
 
+_ALIASES = {f"jax_{name}": name for name in ("debug_nans", "debug_infs", "log_compiles", "disable_jit")}
 _WIDE = "float64 and int64 are always there, and nothing is narrowed silently"
-_NANS = "tracer.check(tnp.isfinite(x).all(), text) faults where it stands"
-_UNWATCHED = "no operation is watched while it runs"
 _PLATFORM = "this version computes on the CPU"
 _EXACT = (None, "default", "high", "highest", "float32", "tensorfloat32", "bfloat16", "fastest", "bfloat16_3x")
 JAXS = {
     "jax_enable_x64": Jaxs((True,), _WIDE, 'for float32 models, config.default_float = "float32"'),
-    "jax_debug_nans": Jaxs((False,), _UNWATCHED, _NANS),
-    "jax_debug_infs": Jaxs((False,), _UNWATCHED, _NANS),
-    "jax_disable_jit": Jaxs((False,), "it holds for a block, on one thread", "with tracer.disable_jit(): ..."),
     "jax_platform_name": Jaxs(("cpu", "", None), _PLATFORM, 'leave it out, or say "cpu"'),
     "jax_platforms": Jaxs(("cpu", "", None), _PLATFORM, 'leave it out, or say "cpu"'),
-    "jax_log_compiles": Jaxs((False,), "nothing is logged", "f.explain() says when jit of f compiled, and why"),
     "jax_explain_cache_misses": Jaxs((False,), "nothing is logged", "f.explain() says when jit of f compiled, and why"),
     "jax_default_matmul_precision": Jaxs(_EXACT, "products are as exact as their dtype", "cast the operands"),
     "jax_default_prng_impl": Jaxs(("threefry2x32",), "there is one generator", "leave it out"),

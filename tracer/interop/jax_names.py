@@ -62,6 +62,15 @@ def _fixed(name: str) -> Callable[[Any], contextlib.AbstractContextManager[None]
     return setting
 
 
+def _setting(name: str) -> Callable[[Any], contextlib.AbstractContextManager[None]]:
+    """Return the context manager of a setting that tracer has by JAX's name."""
+
+    def setting(value: Any = True) -> contextlib.AbstractContextManager[None]:
+        return config.using(**{name: value})
+
+    return setting
+
+
 def pmap(
     fun: Callable[..., Any], axis_name: Any = None, *, in_axes: Any = 0, out_axes: Any = 0,
     static_broadcasted_argnums: Any = (), **_: Any,
@@ -117,11 +126,11 @@ MODULES: Final[dict[str, dict[str, Any]]] = {
         "pmap": pmap,
         "numpy_dtype_promotion": _fixed("jax_numpy_dtype_promotion"),
         "numpy_rank_promotion": _fixed("jax_numpy_rank_promotion"),
-        "debug_nans": _fixed("jax_debug_nans"),
-        "debug_infs": _fixed("jax_debug_infs"),
+        "debug_nans": _setting("debug_nans"),
+        "debug_infs": _setting("debug_infs"),
         "check_tracer_leaks": _fixed("jax_check_tracer_leaks"),
         "checking_leaks": _fixed("jax_check_tracer_leaks"),
-        "log_compiles": _fixed("jax_log_compiles"),
+        "log_compiles": _setting("log_compiles"),
         "eval_shape": eval_shape,
         "make_jaxpr": make_jaxpr,
         "typeof": get_aval,

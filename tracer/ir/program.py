@@ -32,12 +32,17 @@ else:
 
 
 class Source(NamedTuple):
-    """Place in the user's code. scope: the names given by `named_scope`, separated by slashes."""
+    """Place in the user's code.
+
+    scope: the names given by `named_scope`, separated by slashes. derivative: whether the equation belongs to a
+    derivative of the line, forward or in reverse.
+    """
 
     file: str
     line: int
     function: str
     scope: str = ""
+    derivative: bool = False
 
     def __str__(self) -> str:
         name = cell_name(self.file) or self.file.replace("\\", "/").rsplit("/", 1)[-1]

@@ -47,7 +47,12 @@ def user_source() -> Source | None:
     if frame is None:
         return None
     code = frame.f_code
-    return Source._make((code.co_filename, frame.f_lineno, code.co_name, state.scope))
+    return Source._make((code.co_filename, frame.f_lineno, code.co_name, state.scope, False))
+
+
+def derivative_source(source: Source | None) -> Source | None:
+    """Return the source of equations that compute a derivative of the line."""
+    return source if source is None or source.derivative else source._replace(derivative=True)
 
 
 def user_frame(frame: FrameType | None) -> FrameType | None:

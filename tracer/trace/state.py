@@ -22,6 +22,7 @@ class State(threading.local):
     axes: the sizes of named batch axes.
     scope: the names of the part of the program that is traced: see `named_scope`.
     source: the line of the equation that is being rewritten, which new equations inherit.
+    pulling: whether a recorded path is pulled back outside `jit`, so that `source` is differentiated.
     outside: the record of values that the innermost function traced for compilation reads from outside.
     enclosure: the innermost running function with a custom rule, or running rule.
     asked: count of requests for elements that only a running program has.
@@ -32,6 +33,7 @@ class State(threading.local):
     innermost: Trace | None = None
     scope = ""
     source: Source | None = None
+    pulling = False
     outside: Outside | None = None
     enclosure: Enclosure | None = None
     asked = 0

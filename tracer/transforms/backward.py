@@ -54,7 +54,8 @@ def pull(tape: Tape, linear: LinearTape | None, cotangents: Sequence[Operand]) -
         if variable is not None:
             before = pending.get(variable)
             pending[variable] = cotangent if before is None else _sum(before, cotangent)
-    outer_source = state.source
+    outer_source, outer_pulling = state.source, state.pulling
+    state.pulling = True
     try:
         for entry in reversed(tape.entries):
             arriving = [pending.pop(v, None) for v in entry.outputs if v is not None]
@@ -70,7 +71,7 @@ def pull(tape: Tape, linear: LinearTape | None, cotangents: Sequence[Operand]) -
                 before = pending.get(input)
                 pending[input] = pulled if before is None else _sum(before, pulled)
     finally:
-        state.source = outer_source
+        state.source, state.pulling = outer_source, outer_pulling
     return [pending[v] if v in pending else Zero(tangent_type(v.type)) for v in tape.inputs]
 
 

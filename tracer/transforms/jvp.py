@@ -17,6 +17,7 @@ from tracer.primitives.elementwise.conversion import convert_element_type
 from tracer.trace.array import Array
 from tracer.trace.evaluate import Environment, read
 from tracer.trace.memo import remembered
+from tracer.trace.source import derivative_source, user_source
 from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all
@@ -137,7 +138,11 @@ def tangents_of(
     if isinstance(rule, NoRule):
         raise_no_rule(primitive, "derivative", rule)
     assert not isinstance(rule, Joint)
-    dys: Sequence[Tangent] = rule(Context(primitive, ys, transform=jvp_program), xs, dxs, **params)
+    outer, state.source = state.source, derivative_source(user_source())
+    try:
+        dys: Sequence[Tangent] = rule(Context(primitive, ys, transform=jvp_program), xs, dxs, **params)
+    finally:
+        state.source = outer
     for y, dy in zip(ys, dys, strict=True):
         if not same_up_to_weakness(dy.type, tangent_type(y.type)):
             raise InternalError(f"jvp of {primitive.name} gave a tangent {dy.type} for an output {y.type}")

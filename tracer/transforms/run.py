@@ -17,9 +17,11 @@ from tracer.ir.primitive import NoRule, Primitive, Zero
 from tracer.ir.program import Literal, Program, Source, Var
 from tracer.ir.types import StackType, Type, is_differentiable, tangent_type
 from tracer.primitives.base.rules import zero_jvp
+from tracer.settings import gate, overrides
 from tracer.trace.array import PROTECTED, Array, fixed, renewed, traced
 from tracer.trace.custom_rule_scope import check_enclosed
 from tracer.trace.prepared_program import Operation
+from tracer.trace.source import derivative_source
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, Origin, Trace, bind_all, eager, open_trace, stage_process
 from tracer.transforms.context import Context, Tangent
@@ -114,7 +116,7 @@ def _record(
         check_enclosed(trace, operands)
     xs: list[Any] = []
     inputs: list[Any] = []
-    signature: list[Any] = [primitive]
+    signature: list[Any] = [primitive, gate.epoch, overrides.token]
     is_concrete = state.staging is None and primitive.linearize is None
     on_device = False
     for operand in operands:
@@ -194,7 +196,7 @@ def _record_prepared(
 
 def _signature(primitive: Primitive, xs: Sequence[Any], mask: int, params: Mapping[str, Any]) -> Any:
     """Return the key of the recipe for operands of which the bits of `mask` tell the active ones."""
-    parts: list[Any] = [primitive]
+    parts: list[Any] = [primitive, gate.epoch, overrides.token]
     for place, x in enumerate(xs):
         parts.append(operand_key(primitive, x))
         if mask >> place & 1:
@@ -299,7 +301,7 @@ def linear_tape(tape: Tape) -> LinearTape:
                 dxs: list[Tangent] = [moving[v] if v in moving else Zero(tangent_type(v.type)) for v in entry.inputs]
                 if all(isinstance(dx, Zero) for dx in dxs):
                     continue
-                state.source = entry.source
+                state.source = derivative_source(entry.source)
                 dense = [_context.instantiate(dx) for dx in dxs]
                 dys = entry.recipe.apply(entry.residuals, dense)
                 moving.update(

@@ -16,6 +16,7 @@ from tracer.primitives.control.custom.constants_to_literals import closed
 from tracer.primitives.control.reverse.partial_evaluation import run_known
 from tracer.trace.evaluate import Environment
 from tracer.trace.memo import remembered
+from tracer.trace.source import derivative_source
 from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import Operand
@@ -146,7 +147,7 @@ def _transpose_equation(equation: Equation, environment: Environment, moving: se
     primitive = equation.primitive
     if isinstance(primitive.transpose, NoRule):
         raise_no_rule(primitive, "transpose", primitive.transpose)
-    state.source = equation.source
+    state.source = derivative_source(equation.source)
     xs = [
         Linear(atom.type)
         if isinstance(atom, Var) and atom in moving

@@ -35,10 +35,12 @@ from tracer.runtime.native.sigint_ctypes import interruptible
 from tracer.runtime.system.gc_pause import collector_paused
 from tracer.runtime.system.long_calls import HEARD
 from tracer.runtime.system.run_time_errors import error_of
+from tracer.runtime.system.spans import Work, working
 from tracer.runtime.values.wrapping import wrapped
 from tracer.schedule.pipeline import LOOP_PIPELINE, ONE_AT_A_TIME, LoopPass, Scheduled, schedule
 from tracer.settings import config
 from tracer.trace.array import Array
+from tracer.trace.source import user_source
 
 Value = np.ndarray[Any, Any]
 
@@ -130,10 +132,13 @@ def compile_program(program: Program, donated: Collection[int] = (), *, contract
 
     donated: the inputs whose memory results may take over. contracts: as in `optimize`.
     """
-    with collector_paused():
+    with collector_paused(), working("compile", program.name, user_source()) as work:
         target = this_cpu()
+        work.at("program passes")
         optimized = optimize(program, target, contracts=contracts)
-        return compile_scheduled(program, schedule(optimized, target, donated=donated, passes=in_force(LOOP_PIPELINE)))
+        work.at("loops")
+        scheduled = schedule(optimized, target, donated=donated, passes=in_force(LOOP_PIPELINE))
+        return compile_scheduled(program, scheduled, work)
 
 
 def this_cpu() -> Target:
@@ -151,10 +156,14 @@ def contracts() -> bool:
     return config.fp_contract and fuses_products()
 
 
-def compile_scheduled(program: Program, scheduled: Scheduled) -> Compiled:
-    """Return a scheduled program as machine code."""
+def compile_scheduled(program: Program, scheduled: Scheduled, work: Work | None = None) -> Compiled:
+    """Return a scheduled program as machine code. work: is told of the phases."""
     module = scheduled.module
+    if work is not None:
+        work.at("LLVM text")
     text = emit_module(module)
+    if work is not None:
+        work.at("machine code")
     return Compiled(program, scheduled, text, load(text, library_names(module), level(module)), work_of(program))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var, che
 from tracer.ir.scalar import MATH_FUNCTIONS
 from tracer.ir.types import ArrayType, StackType, Type, storage_type, with_shape
 from tracer.ir.visit import equations
+from tracer.lazy import LazyModule
 from tracer.primitives.base.reference import reference_of, reference_outputs
 from tracer.runtime.eager.elementwise_kernels import kernel
 from tracer.runtime.jit.specialization import Specialization
@@ -36,6 +37,11 @@ from tracer.trace.array import Array, concrete
 from tracer.trace.source import user_source
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, check_sizes
+
+if TYPE_CHECKING:
+    from tracer.runtime.values import finite_checks
+else:
+    finite_checks = LazyModule("tracer.runtime.values.finite_checks")
 
 Prepared = Callable[..., Sequence[Array]]
 """Function from operands to outputs. The operands have the types, and literals the positions, of the prepared ones."""
@@ -89,6 +95,20 @@ def prepared(primitive: Primitive, operands: Sequence[Operand], params: Mapping[
 
 
 def _prepare(primitive: Primitive, samples: Sequence[Operand], params: Mapping[str, Any]) -> Prepared:
+    """Return the prepared call. It raises NonFiniteError where it makes a NaN or infinity that the settings refuse."""
+    run, nans, infs = _unchecked(primitive, samples, params), config.debug_nans, config.debug_infs
+    if not nans and not infs:
+        return run
+
+    def call(*xs: Operand) -> Sequence[Array]:
+        results = run(*xs)
+        finite_checks.check_call(primitive, xs, results, nans=nans, infs=infs)
+        return results
+
+    return call
+
+
+def _unchecked(primitive: Primitive, samples: Sequence[Operand], params: Mapping[str, Any]) -> Prepared:
     if primitive.splat:
         if _is_inexact(primitive, samples):
             return _by_kernel(primitive, samples, params)
@@ -268,6 +288,8 @@ def _specialization(primitive: Primitive, operands: Sequence[Operand], params: M
         found = _compiled.get(key)
     if found is None:
         program = single_equation(primitive, operands, params)
+        if config.debug_nans or config.debug_infs:
+            program = finite_checks.checked_program(program, nans=config.debug_nans, infs=config.debug_infs)
         made = Specialization(Traced(program, (), (), _structure(len(program.outputs)), ()))
         with _lock:
             if len(_compiled) >= _CAPACITY:
@@ -279,12 +301,14 @@ def _specialization(primitive: Primitive, operands: Sequence[Operand], params: M
 def _key(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> Hashable:
     """Return the cache key of a compiled program, made of its digest where a parameter cannot be hashed."""
     kinds = [x.type if isinstance(x, Array) else x for x in operands]
-    sources = fault_sources(primitive, params)
-    key = (primitive, *kinds, *params.items(), sources, config.vector_bits)
+    debugged = config.debug_nans or config.debug_infs
+    settings = (config.vector_bits, config.debug_nans, config.debug_infs)
+    sources = fault_sources(primitive, params, every=debugged)
+    key = (primitive, *kinds, *params.items(), sources, settings)
     try:
         hash(key)
     except TypeError:
-        return (single_equation(primitive, operands, params).digest, sources, config.vector_bits)
+        return (single_equation(primitive, operands, params).digest, sources, settings)
     return key
 
 
@@ -292,13 +316,16 @@ def _structure(count: int) -> trees.Structure:
     return trees.flatten((0,) * count)[1]
 
 
-def fault_sources(primitive: Primitive, params: Mapping[str, Any]) -> tuple[Source | None, ...]:
-    """Return the source lines that the compiled program's faults name, which are a part of its cache key."""
-    if Effect.FAULT not in primitive.effects_of(params):
+def fault_sources(primitive: Primitive, params: Mapping[str, Any], *, every: bool = False) -> tuple[Source | None, ...]:
+    """Return the source lines that the compiled program's faults name, which are a part of its cache key.
+
+    every: whether all equations may fault, by checks that are added.
+    """
+    if not every and Effect.FAULT not in primitive.effects_of(params):
         return ()
     equation = Equation(primitive, (), params, ())
     nested = [inner for _, program in equation.nested() for inner in equations(program)]
-    return (user_source(), *(e.source for e in nested if Effect.FAULT in e.effects))
+    return (user_source(), *(e.source for e in nested if every or Effect.FAULT in e.effects))
 
 
 def single_equation(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> Program:

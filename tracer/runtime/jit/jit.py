@@ -24,7 +24,7 @@ from tracer.runtime.jit.trace_call import Traced, shapes, trace_call
 from tracer.runtime.system.devices import check_device
 from tracer.runtime.system.locks import ForkSafeLock
 from tracer.runtime.system.shardings import PartitionSpec
-from tracer.settings import gate
+from tracer.settings import config, gate
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
@@ -97,7 +97,7 @@ class Calls:
 
     def slow(self, /, *args: Any, **kwargs: Any) -> Any:
         """Make a call through Python, for arguments that no compiled entry recognises."""
-        if _switch.off:
+        if _switch.off or config.disable_jit:
             return self.function(*args, **kwargs)
         version = gate.version
         call = self.signature.sort(args, kwargs)

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tracer.ir.program import Program
 from tracer.ir.types import Type
+from tracer.lazy import LazyModule
 from tracer.runtime.guards.guard_discovery import guards_of
 from tracer.runtime.guards.guards import Captured, Guard, ValueGuard, type_of
 from tracer.runtime.guards.numpy_reads import NumpyReads
 from tracer.runtime.jit.signature import Call, Static, signature
 from tracer.runtime.system.gc_pause import collector_paused
+from tracer.runtime.system.spans import working
 from tracer.runtime.values.shape_dtype_struct import abstract
+from tracer.settings import config
 from tracer.trace import trees
 from tracer.trace.array import Array, is_recorded
 from tracer.trace.captured_values import Operand, recording
+from tracer.trace.source import user_source
 from tracer.trace.stage import stage
-from tracer.trace.state import named_axis
+from tracer.trace.state import named_axis, state
 from tracer.trace.tracebacks import boundary, call_user
 from tracer.transforms.functions import as_outputs, check_callable, name_of
+
+if TYPE_CHECKING:
+    from tracer.runtime.values import finite_checks
+else:
+    finite_checks = LazyModule("tracer.runtime.values.finite_checks")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,14 +103,24 @@ def trace_call(function: Callable[..., Any], call: Call, name: str, what: str = 
 
     guards = guards_of(function)
     reads = NumpyReads.before(guards)
-    with recording() as outside, collector_paused():
+    nans, infs = config.debug_nans, config.debug_infs
+    with recording() as outside, collector_paused(), _unchecked(nans or infs), working("trace", name, user_source()):
         program, constants = stage(flat, key.types, name=name, protected=True)
+        if nans or infs:
+            program = finite_checks.checked_program(
+                program, nans=nans, infs=infs, keep_rules=state.innermost is not None
+            )
     captured = tuple(outside.captured(constants))
     types = tuple(array.type for array in constants)
     kept = tuple(guard for guard in guards if guard.holds())  # drops names that the function itself rebinds: counters
     reads.warn_of_random(name)
     values = tuple(map(ValueGuard, (*outside.seen(), *reads.seen(outside))))
     return Traced(program, captured, types, structures[-1], kept, values, reads.notes(outside), outside.operands())
+
+
+def _unchecked(on: bool) -> AbstractContextManager[None]:
+    """Turn the checks of nested calls off while a program that gets checks itself is traced."""
+    return config.using(debug_nans=False, debug_infs=False) if on else nullcontext()
 
 
 def with_statics(

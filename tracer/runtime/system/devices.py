@@ -12,11 +12,12 @@ import optree
 
 from tracer.errors import ArgumentError, DeviceError, message
 from tracer.lazy import LazyModule
+from tracer.runtime.system.spans import transferring
 from tracer.settings import config
 from tracer.trace import device_trace, trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
-from tracer.trace.source import here
+from tracer.trace.source import here, user_source
 
 if TYPE_CHECKING:
     from tracer import markup
@@ -155,7 +156,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     {'a': Array([1., 1.], f64), 'b': Array(1, i64*)}
     """
     del src, donate, may_alias
-    return placed(x, device, "device_put")
+    with transferring("device_put", user_source, lambda: sum(as_array(leaf).nbytes for leaf in trees.flatten(x)[0])):
+        return placed(x, device, "device_put")
 
 
 def placed(xs: Any, places: Any, what: str) -> Any:

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from tracer.ir.types import Type
+from tracer.runtime.system.spans import transferring
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
+from tracer.trace.source import user_source
 
 
 def device_get(x: Any) -> Any:
@@ -20,7 +22,12 @@ def device_get(x: Any) -> Any:
     >>> tracer.device_get({"a": tnp.asarray([1.0])})
     {'a': array([1.])}
     """
-    return trees.tree_map(lambda leaf: np.array(leaf) if isinstance(leaf, Array) else leaf, x)
+    with transferring("device_get", user_source, lambda: _bytes(x)):
+        return trees.tree_map(lambda leaf: np.array(leaf) if isinstance(leaf, Array) else leaf, x)
+
+
+def _bytes(x: Any) -> int:
+    return sum(leaf.nbytes for leaf in trees.flatten(x)[0] if isinstance(leaf, Array))
 
 
 def typeof(x: Any) -> Type:
