@@ -91,6 +91,7 @@ if TYPE_CHECKING:
     )
     from tracer.explorer import explore
     from tracer.runtime.jit.checked import checked
+    from tracer.runtime.profile.session import profile
 
 __version__ = _VERSION
 
@@ -118,7 +119,7 @@ _LATER = frozenset((
 _EXPLORER = frozenset(("Exploration", "explore", "load_ipython_extension"))
 
 # Functions imported at their first use, with their modules
-_FUNCTIONS = {"checked": "tracer.runtime.jit.checked"}
+_FUNCTIONS = {"checked": "tracer.runtime.jit.checked", "profile": "tracer.runtime.profile.session"}
 
 # Functions of sparse derivatives, which bring sparse arrays along
 _SPARSE = frozenset(("hessian_sparsity", "jacobian_sparsity", "sparse_hessian", "sparse_jacobian"))
@@ -145,9 +146,9 @@ __all__ = [
     "explore", "flatten_util", "float0", "grad", "hessian", "hessian_sparsity", "hvp", "io", "io_callback", "jacfwd",
     "jacobian", "jacobian_sparsity", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize",
     "local_device_count", "local_devices", "logs", "make_jaxpr", "make_mesh", "make_program", "named_call",
-    "named_scope", "nn", "numpy", "ops", "optim", "process_count", "process_index", "pure_callback", "random", "remat",
-    "reshard", "scipy", "set_mesh", "shard_map", "sharding", "sparse_hessian", "sparse_jacobian", "test_util", "tree",
-    "tree_util", "typeof", "typing", "value_and_grad", "vjp", "vmap",
+    "named_scope", "nn", "numpy", "ops", "optim", "process_count", "process_index", "profile", "pure_callback",
+    "random", "remat", "reshard", "scipy", "set_mesh", "shard_map", "sharding", "sparse_hessian", "sparse_jacobian",
+    "test_util", "tree", "tree_util", "typeof", "typing", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 
 _set_boundaries(globals(), __all__)

@@ -48,6 +48,7 @@ from tracer.codegen.llvm.kernels.sort.radix_argsort import SYMBOL as RADIX
 from tracer.codegen.llvm.kernels.sort.radix_argsort import radix_text
 from tracer.codegen.llvm.kernels.thread_pool import pool_symbols
 from tracer.codegen.llvm.kernels.transpose import BLOCK, PAST, SYMBOL, past_text, transpose_text
+from tracer.codegen.llvm.kernels.words import word_symbols
 from tracer.codegen.llvm.toolchain.object_code import (
     Compile,
     LoadedModule,
@@ -225,4 +226,4 @@ def outside_symbols(text: str, names: Iterable[str], compile: Compile = compile_
 
     Our kernels are made on first use by `compile`, which turns text into object code.
     """
-    return {**library_symbols(names, text), **shared_symbols(text, compile)}
+    return {**library_symbols(names, text), **shared_symbols(text, compile), **word_symbols(text)}

@@ -11,6 +11,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tracer.codegen.llvm.kernels import words
 from tracer.codegen.llvm.kernels.fft import lines, numpy_fft
 from tracer.codegen.llvm.kernels.fft.plans import plan_name
 from tracer.codegen.llvm.kernels.gemm.dispatch import (
@@ -256,6 +257,11 @@ def _stream_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> 
     return [f"call void @{NAME}({', '.join(spelled)})"]
 
 
+def _word_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
+    """Write to a shared word. Arguments: its number, and for `mark` the value; both i64."""
+    return [f"call void @library.{routine.name}({', '.join(spelled)})"]
+
+
 LIBRARY: Final[dict[str, Routine]] = {
     routine.name: routine
     for routine in (
@@ -269,6 +275,7 @@ LIBRARY: Final[dict[str, Routine]] = {
         *map(_top_k, KINDS),
         *map(_fft, OWN_KINDS),
         Routine("stream", {NAME: (stream_definition(),)}, _stream_spell, ()),
+        *(Routine(name, {f"library.{name}": texts}, _word_spell, ()) for name, texts in words.TEXTS.items()),
     )
 }  # fmt: skip
 

@@ -1,0 +1,1 @@
+"""Profiles: where the time of calls, compilations, transfers and loop nests goes."""

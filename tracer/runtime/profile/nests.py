@@ -1,0 +1,106 @@
+"""Programs with clocks around their loop nests, compiled beside the ones that calls run otherwise."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tracer.codegen.llvm.kernels.words import Word
+from tracer.codegen.llvm.toolchain.object_code import compile_object, load_object
+from tracer.ir.loop import Copy, Invoke, Library, Statement, Transpose
+from tracer.ir.program import Program, Source
+from tracer.once import once
+from tracer.passes.pipeline import optimize
+from tracer.runtime.compile.compile import Compiled, compile_scheduled, contracts, in_force, this_cpu
+from tracer.runtime.system.gc_pause import collector_paused
+from tracer.runtime.system.spans import working
+from tracer.schedule.cpu.clocks import with_clocks
+from tracer.schedule.pipeline import LOOP_PIPELINE, schedule
+from tracer.schedule.terms.origins import Lines, Origins, lines_of_module
+from tracer.trace.array import Array
+from tracer.trace.source import user_source
+
+_CLOCK = """
+declare i64 @llvm.readcyclecounter()
+define i64 @tracer_cycles() {
+  %now = call i64 @llvm.readcyclecounter()
+  ret i64 %now
+}
+"""
+
+
+@dataclass(slots=True)
+class Nest:
+    """Loop nest or library call of a program. seconds, runs: of the last call; on the thread that made the call."""
+
+    name: str
+    sources: tuple[Source, ...]
+    seconds: float = 0.0
+    runs: int = 0
+
+
+class Clocked:
+    """Program compiled with a clock around each nest and library call."""
+
+    def __init__(self, program: Program) -> None:
+        self._words: list[Word] = []
+        origins, target = Origins(), this_cpu()
+        with collector_paused(), working("compile", f"{program.name} with clocks", user_source()) as work:
+            work.at("program passes")
+            optimized = optimize(program, target, contracts=contracts())
+            work.at("loops")
+            scheduled = schedule(optimized, target, passes=in_force(LOOP_PIPELINE), origins=origins)
+            lines = lines_of_module(scheduled.module, origins)
+            module, found = with_clocks(scheduled.module, self._word)
+            self._compiled: Compiled = compile_scheduled(program, replace(scheduled, module=module), work)
+        self._names = [(_name(c.statement), _lines(c.statement, lines, origins)) for c in found]
+
+    def _word(self) -> int:
+        self._words.append(Word())
+        return self._words[-1].number
+
+    def call(self, operands: Sequence[Array]) -> tuple[list[Array], list[Nest]]:
+        """Return the outputs, and the time of each nest that ran."""
+        for word in self._words:
+            word.clear()
+        outputs = self._compiled.call(operands)
+        nests = [
+            Nest(name, sources, word.value * seconds_of_cycle(), word.runs)
+            for word, (name, sources) in zip(self._words, self._names, strict=True)
+        ]
+        return outputs, [nest for nest in nests if nest.runs]
+
+
+def _lines(statement: Statement, lines: Mapping[int, Lines], origins: Origins) -> Lines:
+    """Return the user's lines of a statement; of the nest that it was written as, where loop passes left none."""
+    found = lines.get(id(statement), ())
+    if not found and isinstance(statement, Invoke):
+        found = tuple(origins.functions.get(statement.function.partition("_")[0], ()))
+    return found
+
+
+def _name(statement: Statement) -> str:
+    match statement:
+        case Invoke(function):
+            return function
+        case Library(name):
+            return name
+        case Copy() | Transpose():
+            return type(statement).__name__.lower()
+        case _:
+            return "nest"
+
+
+@once
+def seconds_of_cycle() -> float:
+    """Return the period of the counter that clocks read, measured over 20 ms; 0 on processors that hide it."""
+    loaded = load_object(compile_object(_CLOCK), {}, export="tracer_cycles")
+    cycles: Any = ctypes.CFUNCTYPE(ctypes.c_int64)(loaded.address("tracer_cycles"))
+    start, first = time.perf_counter(), cycles()
+    while time.perf_counter() - start < 0.02:
+        pass
+    end, last = time.perf_counter(), cycles()
+    return (end - start) / (last - first) if last > first else 0.0
