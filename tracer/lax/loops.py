@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from tracer.ir.types import Type, array_type, with_shape
 from tracer.lax.bodies import Body, Carry, fixpoint, stage_body
 from tracer.primitives.control.scan import scan_program
 from tracer.primitives.control.while_loop import while_program
-from tracer.primitives.elementwise.arithmetic import add
+from tracer.primitives.elementwise.arithmetic import add, sub
 from tracer.primitives.elementwise.comparison import lt
 from tracer.primitives.elementwise.conversion import convert_element_type
+from tracer.runtime.values.loop_progress import Bar, bar_of
 from tracer.settings import Config, config
 from tracer.trace import trees
 from tracer.trace.array import Array, concrete_value
@@ -30,8 +32,9 @@ from tracer.transforms.functions import call_rule, check_callable, flatten_argum
 
 
 def while_loop(
-    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any, *, memory: int | None = None
-) -> Any:
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any, *, memory: int | None = None,
+    progress: str | None = None,
+) -> Any:  # fmt: skip
     """Repeat `val = body_fun(val)` from `init_val` while `cond_fun(val)` holds, and return the last val.
 
     init_val: a tree of arrays. The number of iterations is known only at run time. The body returns the structure,
@@ -45,7 +48,24 @@ def while_loop(
     """
     check_callable(cond_fun, "while_loop")
     check_callable(body_fun, "while_loop")
-    return _while_loop(cond_fun, body_fun, memory, init_val)
+    if progress is None:
+        return _while_loop(cond_fun, body_fun, memory, init_val)
+    bar = bar_of(progress, "while_loop")
+    bar.begin()
+    result = _while_loop(cond_fun, _counting(body_fun, bar), memory, init_val)
+    bar.end()
+    return result
+
+
+def _counting(function: Callable[..., Any], bar: Bar) -> Callable[..., Any]:
+    """Return the body with a count of its iterations."""
+
+    @wraps(function)
+    def counted(*values: Any) -> Any:
+        bar.count()
+        return function(*values)
+
+    return counted
 
 
 def _while_loop(
@@ -91,12 +111,12 @@ def _check_condition(name: str, cond: Body) -> None:
 
 def fori_loop(
     lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None,
-    memory: int | None = None,
+    memory: int | None = None, progress: str | None = None,
 ) -> Any:  # fmt: skip
     """Repeat `val = body_fun(i, val)` for i from lower to upper (excluded), and return the last val.
 
     With concrete bounds it is a `scan`; otherwise, or with a limit of memory, a `while_loop`. unroll: as in `scan`, and
-    only there. memory: as in `while_loop`.
+    only there. memory, progress: as in `while_loop`.
 
     lower, upper: both integers, or both floats, or arrays [] of them; init_val: a tree of arrays of any shapes, which
     body_fun returns again; i: weak int64 for concrete bounds, from which floats lose their fractions; else of their
@@ -107,7 +127,14 @@ def fori_loop(
     Array(10, i64*)
     """
     check_callable(body_fun, "fori_loop")
-    return _fori_loop(body_fun, lower, upper, unroll, memory, init_val)
+    if progress is None:
+        return _fori_loop(body_fun, lower, upper, unroll, memory, init_val)
+    bar = bar_of(progress, "fori_loop")
+    first, limit = _known_bound(lower), _known_bound(upper)
+    bar.begin(sub(as_array(upper), as_array(lower)) if first is None or limit is None else max(0, limit - first))
+    result = _fori_loop(_counting(body_fun, bar), lower, upper, unroll, memory, init_val)
+    bar.end()
+    return result
 
 
 def _fori_loop(
@@ -187,13 +214,13 @@ def _known_bound(bound: Any) -> int | None:
 
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, length: int | None = None,
-    reverse: bool = False, unroll: int | bool = 1, _split_transpose: bool = False,
+    reverse: bool = False, unroll: int | bool = 1, _split_transpose: bool = False, *, progress: str | None = None,
 ) -> tuple[Any, Any]:  # fmt: skip
     """Carry a value along axis 0 of `xs`, `carry, y = f(carry, x)`, and return (last carry, stacked ys).
 
     init: a tree of arrays [*s]; xs, ys: trees of arrays [n, ...]; `xs=None` repeats `length` times. reverse: from the
     last slice to the first. unroll: steps per iteration of the compiled loop; 0 or True for all of them, without a
-    loop.
+    loop. progress: as in `while_loop`.
     Raises CarryTypeError where f does not return the carry's types, ShapeError where the xs differ in length.
 
     >>> tracer.lax.scan(lambda c, x: (c + x, c * x), 0.0, tnp.arange(4.0))
@@ -201,7 +228,13 @@ def scan(
     """
     del _split_transpose
     check_callable(f, "scan")
-    return _scan(f, length, reverse, unroll, init, xs)
+    if progress is None:
+        return _scan(f, length, reverse, unroll, init, xs)
+    bar = bar_of(progress, "scan")
+    bar.begin(scan_length(flatten_arguments(xs, "scan", lambda: trees.leaf_names(xs, "xs"))[0], xs, length))
+    result = _scan(_counting(f, bar), length, reverse, unroll, init, xs)
+    bar.end()
+    return result
 
 
 def _scan(

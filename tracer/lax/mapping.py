@@ -16,10 +16,11 @@ from tracer.transforms.functions import as_outputs, call_rule, check_callable, f
 from tracer.transforms.vectorize import vmap
 
 
-def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None, progress: str | None = None) -> Any:
     """Apply `f` to every slice of xs along axis 0, sequentially, and stack the results.
 
     batch_size: slices at a time, by `vmap`; the last batch may be smaller. Raises ArgumentError unless it is positive.
+    progress: as in `while_loop`.
 
     xs: a tree of arrays [n, ...]. Returns the tree of f's results, each [n, ...].
 
@@ -30,11 +31,13 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     slices, structure = flatten_arguments(xs, "map", lambda: trees.leaf_names(xs, "xs"))
     size = scan_length(slices, xs, None, "map")
     if batch_size is None:
-        return scan(lambda _, x: (None, _applied(f, x)), None, xs)[1]
+        return scan(lambda _, x: (None, _applied(f, x)), None, xs, progress=progress)[1]
     batch_size = _checked(batch_size)
     whole = size - size % batch_size
     grouped = [reshape(slice_in_dim(x, 0, whole), (whole // batch_size, batch_size, *x.shape[1:])) for x in slices]
-    many = scan(lambda _, group: (None, vmap(f)(group)), None, trees.unflatten(structure, grouped))[1]
+    many = scan(lambda _, group: (None, vmap(f)(group)), None, trees.unflatten(structure, grouped), progress=progress)[
+        1
+    ]
     joined = trees.tree_map(lambda y: reshape(y, (whole, *y.shape[2:])), many)
     if whole == size:
         return joined

@@ -30,6 +30,7 @@ from tracer.primitives.control.row_products import SPARSE_PRODUCTS
 from tracer.primitives.control.safe_operands import STAND_INS
 from tracer.primitives.control.scan import SCAN
 from tracer.primitives.control.scatter_mul import SCATTER_MUL
+from tracer.primitives.control.shared_words import PROGRESS
 from tracer.primitives.control.while_loop import LOOPS
 from tracer.primitives.elementwise.arithmetic import ARITHMETIC
 from tracer.primitives.elementwise.bits import BITS
@@ -109,6 +110,7 @@ CATALOGUE: Final[tuple[Primitive, ...]] = (
     *CUSTOM,
     *CUSTOM_BATCHING,
     *EFFECTS,
+    *PROGRESS,
     *GRADIENTS,
     *STAND_INS,
     *COLLECTIVES,

@@ -30,7 +30,7 @@ from tracer.schedule.elements.maps import (
 from tracer.schedule.terms.schedules import Schedule, Schedules
 from tracer.schedule.write.concatenate_pad import CONCATENATE, PAD
 from tracer.schedule.write.control_flow import COND, FOR, SCAN, WHILE
-from tracer.schedule.write.effects import CALLBACK, CHECK
+from tracer.schedule.write.effects import CALLBACK, CHECK, PROGRESS
 from tracer.schedule.write.scatters import ALIAS, SCATTER, UPDATE_SLICE
 from tracer.schedule.write.serial_reductions import REDUCE
 from tracer.schedule.write.stacks import (
@@ -47,7 +47,7 @@ from tracer.schedule.write.stacks import (
 SCHEDULES: Final[tuple[Schedule, ...]] = (
     POINTWISE, COMPARE, CHECKED, CONVERT, PARTS, INDEX_MAP, COUNTER, GATHER, ALIAS,
     REDUCE, CUMULATIVE, CONCATENATE, PAD, SCATTER, UPDATE_SLICE,
-    WHILE, FOR, SCAN, COND, CALLBACK, CHECK,
+    WHILE, FOR, SCAN, COND, CALLBACK, CHECK, PROGRESS,
     STACK_EMPTY, STACK_SPREAD, STACK_PUSH, STACK_POP, STACK_ITEM, STACK_PUT, STACK_ADD_AT, STACK_SUM,
     DOT, CONVOLUTION, SORT, TOP_K, CHOLESKY, LU, TRIANGULAR_SOLVE, FFT, *DECOMPOSITIONS,
     COMPOSITE, ARG_REDUCE, CALL, CUSTOM_JVP, CUSTOM_VJP,

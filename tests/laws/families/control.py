@@ -30,6 +30,7 @@ from tracer.primitives.control.reverse.remat import Policy, checkpointed
 from tracer.primitives.control.reverse.residual_stacks import add_at, add_stacks, empty, item, pop, push, put, spread
 from tracer.primitives.control.safe_operands import stand_in_p
 from tracer.primitives.control.scan import scan_program
+from tracer.primitives.control.shared_words import Word, count_in
 from tracer.primitives.control.while_loop import while_program
 from tracer.primitives.elementwise.arithmetic import add, max, mul, sub
 from tracer.primitives.elementwise.bits import or_
@@ -58,7 +59,7 @@ def program_of(function: Function, types: Sequence[Type]) -> Program:
 
 def control_cases() -> Iterator[Case]:
     """All of them."""
-    plain = (_calls, _lives, _stand_ins, _checkpoints, _branches, _effects, _customs)
+    plain = (_calls, _lives, _stand_ins, _checkpoints, _branches, _effects, _progress, _customs)
     for family in (*plain, _loops, _counted, _scans, _nested, _stacks):
         yield from family()
 
@@ -579,3 +580,18 @@ def _effects() -> Iterator[Case]:
                 return callback(host, [x, n], [kind, kind], ordered=False, vmap_method=method)
 
             yield program_case(BY_NAME["callback"], [kind, kind], calls_back, additive)
+
+
+def _progress() -> Iterator[Case]:
+    word = Word()
+
+    def counts(x: Any) -> Sequence[Any]:
+        def body(c: Any) -> Sequence[Any]:
+            count_in(word)
+            return [mul(c, 0.5)]
+
+        return scan_program(program_of(body, [x.type]), [], [x], [], length=3)
+
+    for shape in ((), (0,), (1,), (2, 3), (37,), (4099,)):
+        yield program_case(BY_NAME["progress"], [typed("f32", *shape)], counts, additive)
+    yield program_case(BY_NAME["progress"], [typed("f64", 3)], counts, additive, _smooth("f64", POINTS))

@@ -33,6 +33,7 @@ from tracer.ir.dtypes import (
     real_dtype,
     short_name,
 )
+from tracer.primitives.control.shared_words import words
 from tracer.primitives.fourier import transformed
 from tracer.primitives.linalg.lapack_calls import ROUTINES, call_stack, item_of
 from tracer.primitives.linalg.matrix_stacks import LETTERS, scipy_linalg
@@ -236,8 +237,14 @@ def _stream(target: Span, source: Span, count: Any, itemsize: Any) -> None:
         target.region.write_span(target.start, values, target.clock)
 
 
+def _mark(word: Any, amount: Any) -> None:
+    """Add to a shared word."""
+    words()[int(word)] += int(amount)
+
+
 LIBRARY_REFERENCE: Final[dict[str, Callable[..., None]]] = {
     "stream": _stream,
+    "mark": _mark,
     **{f"gemm_{short_name(dtype)}": _gemm(dtype) for dtype in (F32, F64, C64, C128)},
     "gemm_bf16": _gemm(F32, BF16),
     "gemm_f16": _gemm(F32, F16),

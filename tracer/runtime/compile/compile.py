@@ -34,7 +34,7 @@ from tracer.runtime.native.object_cache import objects
 from tracer.runtime.native.sigint_ctypes import interruptible
 from tracer.runtime.system.gc_pause import collector_paused
 from tracer.runtime.system.long_calls import HEARD
-from tracer.runtime.system.run_time_errors import error_of
+from tracer.runtime.system.run_time_errors import error_of, failed
 from tracer.runtime.system.spans import Work, working
 from tracer.runtime.values.wrapping import wrapped
 from tracer.schedule.pipeline import LOOP_PIPELINE, ONE_AT_A_TIME, LoopPass, Scheduled, schedule
@@ -112,7 +112,11 @@ class Compiled:
         """Run a callback: `inputs` and `outputs` are the addresses of arrays of pointers to the values."""
         equation: Any = self.scheduled.callbacks[slot]  # an Equation
         values = [_at(inputs, n, atom.type) for n, atom in enumerate(equation.inputs)]
-        results = equation.primitive.reference(*values, **equation.params)
+        try:
+            results = equation.primitive.reference(*values, **equation.params)
+        except BaseException:
+            failed()
+            raise
         for n, (variable, result) in enumerate(zip(equation.outputs, results, strict=True)):
             _at(outputs, n, variable.type)[...] = result
 

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tracer.codegen.llvm.kernels.words import Word
 from tracer.codegen.llvm.toolchain.object_code import compile_object, load_object
 from tracer.ir.loop import Copy, Invoke, Library, Statement, Transpose
 from tracer.ir.program import Program, Source
 from tracer.once import once
 from tracer.passes.pipeline import optimize
+from tracer.primitives.control.shared_words import Word
 from tracer.runtime.compile.compile import Compiled, compile_scheduled, contracts, in_force, this_cpu
 from tracer.runtime.system.gc_pause import collector_paused
 from tracer.runtime.system.spans import working

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, assert_never
 
 from tracer.codegen.llvm.toolchain.abi import Context
@@ -13,11 +14,24 @@ if TYPE_CHECKING:
     from tracer.schedule.elements.gather_bounds import FaultSite
 
 
+on_failure: dict[Callable[[], None], int] = {}
+"""Functions that are called when a call fails on the thread, whose number is the value."""
+
+
+def failed() -> None:
+    """Call the functions that wait for a failure on this thread."""
+    for function, thread in tuple(on_failure.items()):
+        if thread == threading.get_ident():
+            function()
+
+
 def error_of(sites: Sequence[FaultSite], status: Status, context: Context) -> BaseException | None:
     """Return the exception for a call's status; None for success, and where Python has a pending exception.
 
     sites: the program's faulting equations.
     """
+    if status is not Status.DONE:
+        failed()
     match status:
         case Status.DONE | Status.RAISED:
             return None

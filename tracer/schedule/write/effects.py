@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from tracer.ir.dtypes import I64
 from tracer.ir.loop import index_constant
 from tracer.ir.primitive import Structured
 from tracer.ir.program import Equation
 from tracer.ir.scalar import ScalarOp
+from tracer.schedule.elements.pointwise import convert
 from tracer.schedule.terms.cost import moves_of_results
 from tracer.schedule.terms.schedules import Schedule
 from tracer.schedule.write.program_writer import BlockWriter
@@ -36,5 +38,13 @@ def write_callback(writer: BlockWriter, equation: Equation) -> None:
         writer.sources[variable] = memory
 
 
+def write_progress(writer: BlockWriter, equation: Equation) -> None:
+    """Write an addition of the guard, 0 or 1, to a shared word."""
+    b = writer.builder
+    amount = convert(b, writer.element_of(equation.inputs[0])[0], I64)
+    b.library("mark", index_constant(equation.params["word"].number), amount)
+
+
 CHECK: Final = Schedule(Structured, "check", moves_of_results, write_check)
 CALLBACK: Final = Schedule(Structured, "callback", moves_of_results, write_callback)
+PROGRESS: Final = Schedule(Structured, "progress", moves_of_results, write_progress)

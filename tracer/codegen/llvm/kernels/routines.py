@@ -258,7 +258,7 @@ def _stream_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> 
 
 
 def _word_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
-    """Write to a shared word. Arguments: its number, and for `mark` the value; both i64."""
+    """Write to a shared word. Arguments: its number, and for `mark` the amount; both i64."""
     return [f"call void @library.{routine.name}({', '.join(spelled)})"]
 
 
