@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import NamedTuple
 
-_STYLE = (
-    "font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: 0.92em; "
-    "border-collapse: collapse; color: inherit"
-)
+from tracer import markup
 
 
 class Column(NamedTuple):
@@ -49,27 +45,14 @@ def plain_table(columns: Sequence[Column], rows: Sequence[Row]) -> str:
 
 
 def html_table(columns: Sequence[Column], rows: Sequence[Row]) -> str:
-    """Return the table as HTML without scripts, whose colours are mixed with the page's own text colour.
+    """Return the table as HTML, in the style of `markup.view`. Marked rows end in `<`, shares are bars before them.
 
-    >>> html_table([Column("line", True)], [Row(["a.py:1"])])[:25]
-    '<table class="tracer-tabl'
+    >>> html_table([Column("line", True)], [Row(["a.py:1"])])[:7]
+    '<table>'
     """
-    head = "".join(_cell("th", column, column.name) for column in columns)
-    body = "".join(_html_row(columns, row) for row in rows)
-    return (
-        f'<table class="tracer-table" style="{_STYLE}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-    )  # fmt: skip
-
-
-def _html_row(columns: Sequence[Column], row: Row) -> str:
-    tint = "background: color-mix(in srgb, #e3b341 30%, transparent)" if row.marked else ""
-    if row.share and not row.marked:
-        bar, end = "color-mix(in srgb, #3b82f6 25%, transparent)", f"{100 * row.share:.1f}%"
-        tint = f"background: linear-gradient(to right, {bar} {end}, transparent {end})"
-    cells = "".join(_cell("td", column, text) for column, text in zip(columns, row.cells, strict=True))
-    return f'<tr style="{tint}">{cells}</tr>'
-
-
-def _cell(tag: str, column: Column, text: str) -> str:
-    side = "left" if column.is_text else "right"
-    return f'<{tag} style="text-align: {side}; padding: 0.1em 0.7em; white-space: pre">{escape(text)}</{tag}>'
+    marks = any(row.marked for row in rows)
+    head = [column.name for column in columns] + [""] * marks
+    cells = [[*row.cells, *(["<" if row.marked else ""] * marks)] for row in rows]
+    bars = [[row.share] for row in rows] if any(row.share for row in rows) else None
+    text = [n for n, column in enumerate(columns) if column.is_text]
+    return markup.table(head, cells, text=text, bars=bars)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tracer import markup
 from tracer.ir import dtypes
 from tracer.ir.primitive import Convert
 from tracer.ir.program import Equation, Program, Source
@@ -120,7 +121,7 @@ class Watched:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return html_table(_COLUMNS, [line.row() for line in self.lines if line.runs])
+        return markup.view("values by line", html_table(_COLUMNS, [line.row() for line in self.lines if line.runs]))
 
 
 def watch(fun: Callable[..., Any]) -> Callable[..., Watched]:

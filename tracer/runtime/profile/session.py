@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+from tracer import markup
 from tracer.errors import ArgumentError, message
 from tracer.ir.program import Program, Source
 from tracer.runtime.analysis.tables import html_table, plain_table
@@ -123,7 +124,7 @@ class Profile:
     def _repr_html_(self) -> str:
         entries = self.entries()
         table = html_table(COLUMNS, [entry.row(self.seconds) for entry in entries])
-        return f'<div class="tracer-profile"><p>{head(entries, self.seconds)}</p>{self.flame()}{table}</div>'
+        return markup.view("profile", self.flame(), table, note=head(entries, self.seconds).removeprefix("profile of "))
 
     def flame(self) -> str:
         """Return a picture, as SVG: time by calls and compilations, and by the nests and phases within them."""
