@@ -40,8 +40,9 @@ def while_loop(
     init_val: a tree of arrays. The number of iterations is known only at run time. The body returns the structure,
     shapes and dtypes that it takes; Python numbers in `init_val` take the dtypes that it returns. cond_fun returns one
     bool []. memory: bytes of residuals that the derivative in reverse may keep, `config.loop_memory` if None; where
-    they do not fit, it keeps checkpoints and reruns parts of the loop. Raises CarryTypeError where the types do not
-    agree.
+    they do not fit, it keeps checkpoints and reruns parts of the loop. progress: a text beside a bar, which is shown
+    while the loop runs, on terminals and in notebooks; derivatives show none of their own. Raises CarryTypeError where
+    the types do not agree.
 
     >>> tracer.lax.while_loop(lambda x: x < 100.0, lambda x: 2.0 * x, 3.0)
     Array(192., f64*)

@@ -138,7 +138,9 @@ def tangents_of(
     if isinstance(rule, NoRule):
         raise_no_rule(primitive, "derivative", rule)
     assert not isinstance(rule, Joint)
-    outer, state.source = state.source, derivative_source(user_source())
+    outer = state.source
+    if state.staging is not None:  # outside a program no equation keeps the mark, and the line takes 2 µs to find
+        state.source = derivative_source(user_source())
     try:
         dys: Sequence[Tangent] = rule(Context(primitive, ys, transform=jvp_program), xs, dxs, **params)
     finally:
