@@ -22,6 +22,11 @@ READERS = {
     "logs.py": "shows progress, and writes the seconds of a run into its rows",
     "commands/doctor.py": "times one function for the reader",
     "examples/digits_demo.py": "shows the seconds of its epochs",
+    "runtime/profile/nests.py": "scales the cycles of a profiled nest to seconds",
+    "runtime/profile/roofline.py": "measures the machine for a picture",
+    "runtime/profile/session.py": "records the seconds of calls while a profile is open",
+    "runtime/system/spans.py": "tells of compilations above two seconds, and times them for a profile",
+    "runtime/values/loop_progress.py": "shows a bar at most ten times a second",
     "runtime/system/fork_safety.py": "bounds the wait of a fork for calls of OpenBLAS",
     "runtime/eager/__init__.py": "keeps the time of import: sources that changed later leave no kernel in the files",
 }
