@@ -12,7 +12,18 @@ nbformat = pytest.importorskip("nbformat", reason='the notebooks need pip instal
 nbclient = pytest.importorskip("nbclient", reason='the notebooks need pip install -e ".[test]"')
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
-NAMES = ("digits", "heat")
+# What each notebook prints, besides the two with tests of their own.
+PRINTED = {
+    "batching": r"^one by one agrees: True$",
+    "compiler": r"^[\d,]+ lines of assembly$",
+    "deblurring": r"^seen 2\d\.\d dB, sharpened 3\d\.\d dB$",
+    "first_steps": r"^largest difference: \d\.\de-(0[89]|1\d)$",
+    "gaussian_process": r"^cost: 13\.76 to -14\.\d\d$",
+    "gpu": r"^x \+ 1 of 1,000 +data there: CPU +data here: CPU$",
+    "loops_backwards": r"^missed by \d\.\de-1\d$|^missed by 0\.0e\+00$",
+    "ode": r"^loss at the end: 0\.0[45]\d$",
+}
+NAMES = ("digits", "heat", *PRINTED)
 
 
 def printed(notebook: Any) -> str:
@@ -45,6 +56,19 @@ def test_heat_notebook_ends_on_the_straight_line() -> None:
     text = printed(executed("heat"))
     distances = re.findall(r"^largest distance from the straight line: (\S+)$", text, re.MULTILINE)
     assert [float(distance) < 1e-9 for distance in distances] == [True, True]
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_notebook_finds_what_it_says(name: str) -> None:
+    notebook = executed(name)
+    assert re.search(PRINTED[name], printed(notebook), re.MULTILINE), printed(notebook)
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_notebook_has_a_picture(name: str) -> None:
+    notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert any("image/png" in output.get("data", {}) for output in outputs)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,4 +1,4 @@
-"""`python -m tracer`: the demo, a report on the installation, the folders of compiled code, the explorer."""
+"""`python -m tracer`: the demo, a report on the installation, folders of compiled code, explorer, documentation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tracer.commands import cache, demo, doctor, explore
+from tracer.commands import cache, demo, docs, doctor, explore
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tracer", description="A functional array compiler.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    for command in (demo, doctor, cache, explore):
+    for command in (demo, doctor, cache, explore, docs):
         command.add_to(commands)
     return parser
 
