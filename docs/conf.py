@@ -4,6 +4,8 @@ from html import escape
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
+from docutils import nodes
+
 from tools import api_pages
 
 project = "tracer"
@@ -66,5 +68,13 @@ def source_pages(app):
         )
 
 
+def without_last_lines(app, doctree):
+    """Remove the empty lines that end examples, which doctest needs before a fence."""
+    for block in doctree.findall(nodes.literal_block):
+        if isinstance(block.children[0] if block.children else None, nodes.Text) and len(block.children) == 1:
+            block.replace(block.children[0], nodes.Text(block.astext().rstrip("\n")))
+
+
 def setup(app):
     app.connect("html-collect-pages", source_pages)
+    app.connect("doctree-read", without_last_lines)

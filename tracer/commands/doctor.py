@@ -16,7 +16,7 @@ from tracer.codegen.llvm.toolchain import target
 from tracer.commands.cache import folders
 from tracer.commands.gpu import why_no_cuda
 
-_NEEDED: Final = ("numpy", "llvmlite", "ml_dtypes", "optree", "scipy")
+_NEEDED: Final = ("numpy", "llvmlite", "ml_dtypes", "opt_einsum", "optree", "scipy")
 _OPTIONAL: Final = ("cupy-cuda13x", "cupy-cuda12x", "nvidia-cuda-nvrtc", "matplotlib", "jax", "torch")
 _CLOSE: Final = 1e-12
 
