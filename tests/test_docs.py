@@ -27,6 +27,18 @@ def test_a_page_links_to_files_that_exist(page: Path) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub and MyST make them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_a_page_links_to_sections_that_exist(page: Path) -> None:
+    links = re.findall(r"\]\(([\w./]*\.md)?#([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if link[1] not in anchors(page.parent / link[0] if link[0] else page)] == []
+
+
 def test_every_page_is_in_a_table_of_contents() -> None:
     contents = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("index.md", "gallery/index.md"))
     listed = set(re.findall(r"^[\w/-]+$", contents, re.MULTILINE))

@@ -19,7 +19,8 @@ def signature(value: Any) -> str:
     except (TypeError, ValueError):
         return ""
     plain = [each.replace(annotation=each.empty, default=_readable(each.default)) for each in found.parameters.values()]
-    plain = [each for each in plain if not (each.name.startswith("_") and each.kind is each.POSITIONAL_OR_KEYWORD)]
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    plain = [each for each in plain if not (each.name.startswith("_") and each.kind in named)]
     return str(inspect.Signature(plain))
 
 
