@@ -19,6 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
+import tracer
 from tools.api_text import restructured, signature
 from tracer.scipy import stats
 
@@ -196,11 +197,11 @@ def _section(module: str, rooms: tuple[str, ...]) -> Iterator[str]:
 
 def _array() -> Iterator[str]:
     """Yield the lines of the class Array and its members."""
-    defined = namespace("").Array
+    defined = tracer.Array
     yield from [".. py:currentmodule:: tracer", ""]
     yield from restructured(inspect.getdoc(defined) or "", "tracer", "", everything())
     yield from ["", "See :py:obj:`tracer.Array` for the class itself. Its methods and attributes:", ""]
-    for name in sorted(name for name in dir(defined) if not name.startswith("_")):
+    for name in (name for name in dir(tracer.numpy.zeros(1)) if not name.startswith("_")):
         value = inspect.getattr_static(defined, name)
         kind, taken = ("method", _bound(value)) if callable(value) else ("attribute", "")
         yield from [f".. py:{kind}:: Array.{name}{taken}", "   :module: tracer", ""]
