@@ -267,6 +267,18 @@ def accumulated(function: Callable[..., Any]) -> Rule:
     return reference
 
 
+def accumulated_prepared(function: Callable[..., Any]) -> Rule:
+    """Make the `prepared` rule of a primitive with the reference `accumulated(function)`."""
+
+    def prepared(x: Type, *, axes: tuple[int, ...]) -> Rule | None:
+        if not isinstance(x, ArrayType) or dtypes.accumulator_dtype(x.dtype) is not x.dtype:
+            return None
+        dtype = x.dtype
+        return lambda x: np.asarray(function(x, axis=axes, dtype=dtype), order="C")
+
+    return prepared
+
+
 def reduce_over(primitive: Primitive, operand: Value, axes: Sequence[int]) -> Any:
     """Bind a reduction over axes counted from either end. Returns the operand itself if there are no axes."""
     x = operand_of(primitive.name, operand)
@@ -289,6 +301,7 @@ def _sum_transpose(ctx: Any, cts: Any, xs: Any, *, axes: tuple[int, ...]) -> lis
 reduce_sum_p = Primitive(
     name="reduce_sum", infer=reduce_infer("reduce_sum", "ifc"), reference=accumulated(np.add.reduce),
     jvp=linear_jvp, transpose=_sum_transpose, batch=reduce_batch, lower=Reduce(ScalarOp.ADD),
+    prepared=accumulated_prepared(np.add.reduce),
 )  # fmt: skip
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from tracer.errors import DTypeError, ShapeError, message
 from tracer.ir import dtypes, shape
 from tracer.ir.dtypes import DType
-from tracer.ir.primitive import Alias, Generate, IndexMap, NoRule, Primitive, Zero
-from tracer.ir.types import Shape, Type, array_type, with_shape
+from tracer.ir.primitive import Alias, Generate, IndexMap, NoRule, Primitive, Rule, Zero
+from tracer.ir.types import ArrayType, Shape, Type, array_type, with_shape
 from tracer.primitives.base.broadcasting import axes_of, axis_of, broadcast_in_dim_p, shape_of
 from tracer.primitives.base.broadcasting import broadcast_in_dim as broadcast_in_dim
 from tracer.primitives.base.broadcasting import expand_dims as expand_dims
@@ -107,6 +107,10 @@ def _reshape_reference(x: Any, *, new_sizes: Shape) -> Any:
     return x.reshape((*new_sizes, *hidden)).copy()
 
 
+def _reshape_prepared(x: Type, *, new_sizes: Shape) -> Rule | None:
+    return (lambda x: x.reshape(new_sizes).copy()) if isinstance(x, ArrayType) else None
+
+
 def _reshape_batch(ctx: Any, xs: Any, axes: Any, *, new_sizes: Shape) -> Batched:
     """Keep the batch axis in place if the axes before it are reshaped among themselves, else move it to the front."""
     (x,), (axis,) = xs, axes
@@ -121,7 +125,7 @@ def _reshape_batch(ctx: Any, xs: Any, axes: Any, *, new_sizes: Shape) -> Batched
 reshape_p = Primitive(
     name="reshape", infer=_reshape_infer, reference=_reshape_reference,
     jvp=linear_jvp, transpose=lambda ctx, cts, xs, new_sizes: [reshape(cts[0], xs[0].type.shape)],
-    batch=_reshape_batch, lower=IndexMap("reshape"),
+    batch=_reshape_batch, lower=IndexMap("reshape"), prepared=_reshape_prepared,
 )  # fmt: skip
 
 

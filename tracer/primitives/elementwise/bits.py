@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -29,9 +29,12 @@ not_p = Primitive(
 )  # fmt: skip
 
 
+_UNSIGNED: Final = {size: np.dtype(f"uint{8 * size}") for size in (1, 2, 4, 8)}
+
+
 def unsigned_dtype(dtype: DType) -> DType:
     """Return the unsigned integer dtype of the same width."""
-    return np.dtype(f"uint{8 * dtype.itemsize}")
+    return _UNSIGNED[dtype.itemsize]
 
 
 def _unsigned(x: Any) -> Any:

@@ -18,7 +18,7 @@ from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes, shape
 from tracer.ir.dtypes import DType
 from tracer.ir.primitive import Library, Primitive, Rule, Zero
-from tracer.ir.types import ArrayType, Type, array_type, tangent_type
+from tracer.ir.types import ArrayType, Shape, Type, array_type, tangent_type
 from tracer.primitives.base.rules import (
     Value,
     check_kinds,
@@ -146,28 +146,47 @@ def _dot_infer(
 def _dot_reference(
     lhs: Any, rhs: Any, *, dimension_numbers: DimensionNumbers, precision: str | None, preferred_element_type: DType
 ) -> Any:
-    compute = accumulation_dtype(lhs.dtype, preferred_element_type)
-    way = way_of(lhs.shape, rhs.shape, dimension_numbers)
+    return _contraction(lhs.shape, lhs.dtype, rhs.shape, rhs.dtype, dimension_numbers, preferred_element_type)(lhs, rhs)
+
+
+def _contraction(
+    left_shape: Shape, left_dtype: DType, right_shape: Shape, right_dtype: DType, dimension_numbers: DimensionNumbers,
+    result: DType,
+) -> Rule:  # fmt: skip
+    """Return the function that contracts NumPy arrays of these shapes and dtypes."""
+    compute = accumulation_dtype(left_dtype, result)
+    way = way_of(left_shape, right_shape, dimension_numbers)
     left, right = way.left, way.right
-    x = lhs if left is None else lhs.transpose(left[0]).reshape(left[1])
-    y = rhs if right is None else rhs.transpose(right[0]).reshape(right[1])
-    if compute != lhs.dtype or compute != rhs.dtype:
-        x, y = x.astype(compute, copy=False), y.astype(compute, copy=False)
-    axis = summed_axis(way, compute) if compute == preferred_element_type else None
-    product = x @ y if axis is None else added_up(x, y, axis)
-    if product.shape != way.result:
-        product = product.reshape(way.result)
-    return product if product.dtype == preferred_element_type else converted(product, preferred_element_type)
+    is_cast = compute != left_dtype or compute != right_dtype
+    axis = summed_axis(way, compute) if compute == result else None
+
+    def contract(lhs: Any, rhs: Any) -> Any:
+        x = lhs if left is None else lhs.transpose(left[0]).reshape(left[1])
+        y = rhs if right is None else rhs.transpose(right[0]).reshape(right[1])
+        if is_cast:
+            x, y = x.astype(compute, copy=False), y.astype(compute, copy=False)
+        product = x @ y if axis is None else added_up(x, y, axis)
+        if product.shape != way.result:
+            product = product.reshape(way.result)
+        return product if product.dtype == result else converted(product, result)
+
+    return contract
 
 
 def _dot_prepared(lhs: ArrayType, rhs: ArrayType, *, dimension_numbers: DimensionNumbers, **params: Any) -> Rule | None:
-    """Return `np.dot` for contiguous operands of real floats: faster than `x @ y`, and equal to the bit."""
-    plain = lhs.dtype in (dtypes.F32, dtypes.F64) and lhs.dtype == params["preferred_element_type"]
+    """Return the contraction of contiguous operands of wide floats or complex numbers.
+
+    It is `np.dot` for vectors and matrices of real floats: faster than `x @ y`, and equal to the bit.
+    """
+    result = params["preferred_element_type"]
+    if lhs.dtype not in (dtypes.F32, dtypes.F64, dtypes.C64, dtypes.C128) or lhs.dtype != result:
+        return None
+    contract = _contraction(lhs.shape, lhs.dtype, rhs.shape, rhs.dtype, dimension_numbers, result)
     rank = max(len(lhs.shape), len(rhs.shape))
-    if not plain or rank > 2 or dimension_numbers != (((len(lhs.shape) - 1,), (0,)), ((), ())):
-        return None
-    if summed_axis(way_of(lhs.shape, rhs.shape, dimension_numbers), lhs.dtype) is not None:
-        return None
+    plain = rank <= 2 and dimension_numbers == (((len(lhs.shape) - 1,), (0,)), ((), ()))
+    summed = summed_axis(way_of(lhs.shape, rhs.shape, dimension_numbers), lhs.dtype)
+    if not plain or summed is not None or dtypes.is_complex(result):
+        return lambda x, y: np.asarray(contract(x, y), order="C")
     return np.dot if rank > 1 else lambda x, y: np.asarray(np.dot(x, y))
 
 

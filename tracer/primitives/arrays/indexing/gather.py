@@ -25,7 +25,7 @@ from tracer.primitives.arrays.indexing.dimension_numbers import (
     bounds_of,
     window_shape,
 )
-from tracer.primitives.arrays.indexing.reference import gather_reference, scatter_reference
+from tracer.primitives.arrays.indexing.reference import gather_prepared, gather_reference, scatter_reference
 from tracer.primitives.base.broadcasting import broadcast_in_dim
 from tracer.primitives.base.rules import Value, check_kinds, is_linear, operand_of, shift_axes
 from tracer.primitives.base.shapes import Batched, expand_dims, moveaxis
@@ -180,7 +180,7 @@ def batched_indices(
 gather_p = Primitive(
     name="gather", infer=_gather_infer, reference=gather_reference,
     jvp=_gather_jvp, settle=_gather_settle, transpose=_gather_transpose, batch=gather_batch, lower=Gather(),
-    effects=window_effects, guard=2,
+    effects=window_effects, guard=2, prepared=gather_prepared,
 )  # fmt: skip
 
 

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tracer.ir import shape
-from tracer.ir.types import Shape
+from tracer.ir import dtypes, shape
+from tracer.ir.primitive import Rule
+from tracer.ir.types import ArrayType, Shape, Type
 from tracer.primitives.arrays.indexing.dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -113,6 +114,30 @@ def gather_reference(
     batch_axes = [axis for axis in range(out_rank) if axis not in numbers.offset_dims]
     order = shape.inverse((*batch_axes, *numbers.offset_dims))
     return np.asarray(result.transpose((*order, *range(out_rank, result.ndim))), order="C")
+
+
+def gather_prepared(
+    operand: Type, indices: Type, predicate: Type, *, dimension_numbers: GatherDimensionNumbers, slice_sizes: Shape,
+    **params: Any,
+) -> Rule | None:  # fmt: skip
+    """Return the gather of single elements of a vector, which is one index where all are in bounds; else None."""
+    of_elements = GatherDimensionNumbers((), (0,), (0,), reported_axes=dimension_numbers.reported_axes)
+    is_vector = isinstance(operand, ArrayType) and len(operand.shape) == 1 and operand.shape[0] > 0
+    if not is_vector or slice_sizes != (1,) or dimension_numbers != of_elements:
+        return None
+    assert isinstance(indices, ArrayType)
+    if indices.dtype not in (dtypes.I32, dtypes.I64):
+        return None
+    size, unsigned = operand.shape[0], np.dtype(f"uint{8 * indices.dtype.itemsize}")
+
+    def elements(x: Any, places: Any, wanted: Any) -> Any:
+        given = places[..., 0]
+        if wanted.ndim == 0 and wanted and (given.view(unsigned) < size).all():
+            return np.asarray(x[given])
+        options = {"dimension_numbers": dimension_numbers, "slice_sizes": slice_sizes, **params}
+        return gather_reference(x, places, wanted, **options)
+
+    return elements
 
 
 def scatter_reference(combine: Any | None) -> Any:
