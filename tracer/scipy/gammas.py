@@ -14,20 +14,22 @@ from tracer.errors import ArgumentError, message
 from tracer.numpy import copysign, exp, floor, where
 from tracer.numpy import sum as total
 from tracer.numpy.core.conversion import array_of
-from tracer.numpy.core.promotion import pointwise_inexact, promoted_real
+from tracer.numpy.core.promotion import promoted_inexact, promoted_real
 from tracer.primitives.elementwise import special
+from tracer.runtime.eager.elementwise_dispatch import elementwise
 from tracer.trace.array import Array
 from tracer.trace.integers import integer
 from tracer.trace.source import here
 
 
+@elementwise
 def gammaln(x: Any) -> Array:
     """Return the logarithm of |Γ(x)|.
 
     >>> tracer.scipy.special.gammaln(tnp.asarray([1.0, 5.0]))
     Array([0.        , 3.17805383], f64)
     """
-    return pointwise_inexact(special.lgamma, "gammaln", x)
+    return special.lgamma(*promoted_inexact("gammaln", x))
 
 
 def gammasgn(x: Any) -> Array:

@@ -22,9 +22,10 @@ from tracer.nn import logsumexp
 from tracer.nn import softmax as _softmax
 from tracer.numpy import absolute, cbrt, exp2, expm1, floor, full_like, log, log1p, power, sin, sinc, square, where
 from tracer.numpy.chapters.bessel import bessel_i
-from tracer.numpy.core.promotion import pointwise_inexact, promoted_inexact, promoted_real
+from tracer.numpy.core.promotion import promoted_inexact, promoted_real
 from tracer.primitives.elementwise import exponential, special
 from tracer.runtime.eager.call_cache import cached
+from tracer.runtime.eager.elementwise_dispatch import elementwise
 from tracer.scipy.distribution_functions import (
     betainc,
     betaincc,
@@ -103,40 +104,44 @@ def log_softmax(x: Any, axis: int | Sequence[int] | None = None) -> Array:
     return _log_softmax(x, axis)
 
 
+@elementwise
 def erf(x: Any) -> Array:
     """Return the error function, 2/√π times the integral of exp(-t²) from 0 to x.
 
     >>> tracer.scipy.special.erf(tnp.asarray([0.0, 1.0]))
     Array([0.        , 0.84270079], f64)
     """
-    return pointwise_inexact(special.erf, "erf", x)
+    return special.erf(*promoted_inexact("erf", x))
 
 
+@elementwise
 def erfc(x: Any) -> Array:
     """Return 1 - erf(x), exact for large x.
 
     >>> tracer.scipy.special.erfc(tnp.asarray([0.0, 1.0]))
     Array([1.        , 0.15729921], f64)
     """
-    return pointwise_inexact(special.erfc, "erfc", x)
+    return special.erfc(*promoted_inexact("erfc", x))
 
 
+@elementwise
 def erfinv(x: Any) -> Array:
     """Return the inverse of erf on (-1, 1); infinite at both ends, NaN beyond.
 
     >>> tracer.scipy.special.erfinv(tnp.asarray([0.0, 0.5]))
     Array([0.        , 0.47693628], f64)
     """
-    return pointwise_inexact(special.erf_inv, "erfinv", x)
+    return special.erf_inv(*promoted_inexact("erfinv", x))
 
 
+@elementwise
 def digamma(x: Any) -> Array:
     """Return the derivative of `gammaln`: Γ'(x) / Γ(x).
 
     >>> tracer.scipy.special.digamma(tnp.asarray([1.0]))
     Array([-0.57721566], f64)
     """
-    return pointwise_inexact(special.digamma, "digamma", x)
+    return special.digamma(*promoted_inexact("digamma", x))
 
 
 psi = digamma
@@ -175,13 +180,14 @@ def _whole(n: Any) -> Any:
     return int(n) if isinstance(n, float | np.floating | np.ndarray) and n == np.floor(n) else n
 
 
+@elementwise
 def expit(x: Any) -> Array:
     """Return the logistic function 1 / (1 + exp(-x)).
 
     >>> tracer.scipy.special.expit(tnp.asarray([0.0]))
     Array([0.5], f64)
     """
-    return pointwise_inexact(exponential.logistic, "expit", x)
+    return exponential.logistic(*promoted_inexact("expit", x))
 
 
 def logit(x: Any) -> Array:

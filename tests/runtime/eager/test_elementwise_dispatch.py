@@ -38,7 +38,8 @@ def counted() -> tuple[Elementwise, list[Any]]:
 
     def function(x: Any, y: Any) -> Any:
         calls.append((x, y))
-        return promotion._apply(promotion.promoted, lambda a, b: a * b + b, "f", x, y)
+        a, b = promotion.promoted("f", x, y)
+        return a * b + b
 
     return Elementwise(function), calls
 

@@ -6,8 +6,6 @@ dtypes follow the lattice of `tracer.ir.dtypes`. Python scalars are weak: they m
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +25,6 @@ from tracer.numpy.core.conversion import (
     inexact_dtype,
     room_for,
 )
-from tracer.runtime.eager.elementwise_dispatch import Elementwise
 from tracer.settings import config
 from tracer.trace.array import KEY_DTYPE, Array
 from tracer.trace.source import here
@@ -208,37 +205,3 @@ def same_dtype(name: str, x: Array, value: Any) -> Operand:
     if isinstance(value, bool | int | float | complex | np.generic):
         return literal(name, value, x.dtype)
     return cast(operand(name, value), x.dtype)
-
-
-# Application of `tracer.primitives`, whose functions return an array if one operand is an array. Each name has one
-# record of prepared calls.
-
-_calls: dict[str, Elementwise] = {}
-
-
-def pointwise(function: Callable[..., Any], name: str, *values: Any) -> Array:
-    """Apply a function to the promoted values."""
-    calls = _calls.get(name)
-    if calls is None:
-        calls = _calls.setdefault(name, Elementwise(partial(_apply, promoted, function, name)))
-    return calls(*values)
-
-
-def pointwise_numbers(function: Callable[..., Any], name: str, *values: Any) -> Array:
-    """Apply a function to the promoted values. Raises DTypeError for bools."""
-    calls = _calls.get(name)
-    if calls is None:
-        calls = _calls.setdefault(name, Elementwise(partial(_apply, promoted_numbers, function, name)))
-    return calls(*values)
-
-
-def pointwise_inexact(function: Callable[..., Any], name: str, *values: Any) -> Array:
-    """Apply a function to the promoted values, integers cast to a float dtype."""
-    calls = _calls.get(name)
-    if calls is None:
-        calls = _calls.setdefault(name, Elementwise(partial(_apply, promoted_inexact, function, name)))
-    return calls(*values)
-
-
-def _apply(promote: Callable[..., list[Any]], function: Callable[..., Any], name: str, *values: Any) -> Any:
-    return function(*promote(name, *values))

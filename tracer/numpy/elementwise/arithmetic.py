@@ -17,12 +17,10 @@ from tracer.numpy.core.conversion import array_of, no_out, strong
 from tracer.numpy.core.promotion import (
     literal,
     operand,
-    pointwise,
-    pointwise_inexact,
-    pointwise_numbers,
     promoted,
     promoted_counts,
     promoted_inexact,
+    promoted_numbers,
     promoted_real,
 )
 from tracer.primitives.base.broadcasting import full_like
@@ -35,40 +33,44 @@ from tracer.trace.array import Array
 from tracer.trace.source import here
 
 
+@elementwise
 def add(x1: Any, x2: Any, /) -> Array:
     """Return x1 + x2; on bools, their logical or.
 
     >>> tnp.add(tnp.asarray([1.0, 2.0]), 0.5)
     Array([1.5, 2.5], f64)
     """
-    return pointwise(arithmetic.add, "add", x1, x2)
+    return arithmetic.add(*promoted("add", x1, x2))
 
 
+@elementwise
 def subtract(x1: Any, x2: Any, /) -> Array:
     """Return x1 - x2. Raises DTypeError for bools.
 
     >>> tnp.subtract(tnp.asarray([1.0, 2.0]), 0.5)
     Array([0.5, 1.5], f64)
     """
-    return pointwise_numbers(arithmetic.sub, "subtract", x1, x2)
+    return arithmetic.sub(*promoted_numbers("subtract", x1, x2))
 
 
+@elementwise
 def multiply(x1: Any, x2: Any, /) -> Array:
     """Return x1 * x2; on bools, their logical and.
 
     >>> tnp.multiply(tnp.asarray([1.0, 2.0]), 3.0)
     Array([3., 6.], f64)
     """
-    return pointwise(arithmetic.mul, "multiply", x1, x2)
+    return arithmetic.mul(*promoted("multiply", x1, x2))
 
 
+@elementwise
 def divide(x1: Any, x2: Any, /) -> Array:
     """Return x1 / x2 as floats or complex numbers; integers are cast first.
 
     >>> tnp.divide(tnp.asarray([1, 2]), 4)
     Array([0.25, 0.5 ], f64)
     """
-    return pointwise_inexact(arithmetic.div, "divide", x1, x2)
+    return arithmetic.div(*promoted_inexact("divide", x1, x2))
 
 
 true_divide = divide
@@ -184,13 +186,14 @@ def _dtype(name: str, x: Any, y: Any) -> Any:
     return dtype
 
 
+@elementwise
 def negative(x: Any, /) -> Array:
     """Return -x. The lowest signed integer maps to itself. Raises DTypeError for bools.
 
     >>> tnp.negative(tnp.asarray([1.0, -2.0]))
     Array([-1.,  2.], f64)
     """
-    return pointwise_numbers(arithmetic.neg, "negative", x)
+    return arithmetic.neg(*promoted_numbers("negative", x))
 
 
 def positive(x: Any, /) -> Array:
@@ -234,13 +237,14 @@ def _never_negative(x: Array) -> bool:
     return x.dtype == dtypes.BOOL or dtypes.is_unsigned(x.dtype)
 
 
+@elementwise
 def sign(x: Any, /) -> Array:
     """Return -1, 0 or 1, and NaN for NaN; x / |x| for complex numbers. Zeros give +0. Raises DTypeError for bools.
 
     >>> tnp.sign(tnp.asarray([-2.0, 0.0, 5.0]))
     Array([-1.,  0.,  1.], f64)
     """
-    return pointwise_numbers(_sign, "sign", x)
+    return _sign(*promoted_numbers("sign", x))
 
 
 def _sign(x: Array) -> Array:
@@ -251,22 +255,24 @@ def _sign(x: Array) -> Array:
     return arithmetic.add(result, 0) if dtypes.is_float(x.dtype) else result
 
 
+@elementwise
 def maximum(x1: Any, x2: Any, /) -> Array:
     """Return the larger of x1 and x2; NaN if either is NaN. Where they tie, each gets half of the derivative.
 
     >>> tnp.maximum(tnp.asarray([1.0, 3.0]), 2.0)
     Array([2., 3.], f64)
     """
-    return pointwise(arithmetic.max, "maximum", x1, x2)
+    return arithmetic.max(*promoted("maximum", x1, x2))
 
 
+@elementwise
 def minimum(x1: Any, x2: Any, /) -> Array:
     """Return the smaller of x1 and x2; NaN if either is NaN. Where they tie, each gets half of the derivative.
 
     >>> tnp.minimum(tnp.asarray([1.0, 3.0]), 2.0)
     Array([1., 2.], f64)
     """
-    return pointwise(arithmetic.min, "minimum", x1, x2)
+    return arithmetic.min(*promoted("minimum", x1, x2))
 
 
 def fmax(x1: Any, x2: Any, /) -> Array:

@@ -6,47 +6,51 @@ from typing import Any
 
 from tracer.ir import dtypes
 from tracer.numpy.core.conversion import cast
-from tracer.numpy.core.promotion import operand, pointwise, promoted_counts
+from tracer.numpy.core.promotion import operand, promoted, promoted_counts
 from tracer.numpy.elementwise.arithmetic import absolute
 from tracer.primitives.elementwise import bits
 from tracer.runtime.eager.elementwise_dispatch import elementwise
 from tracer.trace.array import Array
 
 
+@elementwise
 def bitwise_and(x1: Any, x2: Any, /) -> Array:
     """Return the bits that are set in both operands.
 
     >>> tnp.bitwise_and(tnp.asarray([6, 5]), 3)
     Array([2, 1], i64)
     """
-    return pointwise(bits.and_, "bitwise_and", x1, x2)
+    return bits.and_(*promoted("bitwise_and", x1, x2))
 
 
+@elementwise
 def bitwise_or(x1: Any, x2: Any, /) -> Array:
     """Return the bits that are set in either operand.
 
     >>> tnp.bitwise_or(tnp.asarray([6, 5]), 3)
     Array([7, 7], i64)
     """
-    return pointwise(bits.or_, "bitwise_or", x1, x2)
+    return bits.or_(*promoted("bitwise_or", x1, x2))
 
 
+@elementwise
 def bitwise_xor(x1: Any, x2: Any, /) -> Array:
     """Return the bits that are set in exactly one operand.
 
     >>> tnp.bitwise_xor(tnp.asarray([6, 5]), 3)
     Array([5, 6], i64)
     """
-    return pointwise(bits.xor, "bitwise_xor", x1, x2)
+    return bits.xor(*promoted("bitwise_xor", x1, x2))
 
 
+@elementwise
 def bitwise_not(x: Any, /) -> Array:
     """Return x with every bit inverted; the logical not of bools.
 
     >>> tnp.bitwise_not(tnp.asarray([0, 5]))
     Array([-1, -6], i64)
     """
-    return pointwise(bits.not_, "bitwise_not", x)
+    return bits.not_(*promoted("bitwise_not", x))
 
 
 bitwise_invert = bitwise_not

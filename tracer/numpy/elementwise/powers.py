@@ -12,8 +12,9 @@ import numpy as np
 
 from tracer.errors import DTypeError, message
 from tracer.ir import dtypes
+from tracer.ir.types import ArrayType
 from tracer.numpy.core.conversion import cast, strong
-from tracer.numpy.core.promotion import operand, pointwise_inexact, promoted, promoted_counts, promoted_inexact
+from tracer.numpy.core.promotion import operand, promoted, promoted_counts, promoted_inexact
 from tracer.primitives.base.broadcasting import full_like
 from tracer.primitives.elementwise import arithmetic, bits, comparison, powers
 from tracer.runtime.eager.elementwise_dispatch import elementwise
@@ -54,6 +55,8 @@ def power(x1: Any, x2: Any, /) -> Array:
     >>> tnp.power(tnp.asarray([2.0, 9.0]), 0.5)
     Array([1.41421356, 3.        ], f64)
     """
+    if x2.__class__ is int and x2 == 2 and x1.__class__ is Array and x1._type.__class__ is ArrayType:
+        return square(x1)  # as below, in half the time
     exponent = _static_integer(x2)
     if exponent is not None:
         return _integer_power(operand("power", x1), exponent)
@@ -113,37 +116,41 @@ def _integers_to_integers(x: Any, y: Any, dtype: Any) -> Array:
     return strong(result)
 
 
+@elementwise
 def float_power(x1: Any, x2: Any, /) -> Array:
     """Return x1 to the power x2 as floats.
 
     >>> tnp.float_power(tnp.asarray([2, 4]), -1)
     Array([0.5 , 0.25], f64)
     """
-    return pointwise_inexact(powers.pow, "float_power", x1, x2)
+    return powers.pow(*promoted_inexact("float_power", x1, x2))
 
 
+@elementwise
 def sqrt(x: Any, /) -> Array:
     """Return the square root: NaN below 0 for floats, the root with real part >= 0 for complex numbers.
 
     >>> tnp.sqrt(tnp.asarray([4.0, 2.0]))
     Array([2.        , 1.41421356], f64)
     """
-    return pointwise_inexact(powers.sqrt, "sqrt", x)
+    return powers.sqrt(*promoted_inexact("sqrt", x))
 
 
+@elementwise
 def cbrt(x: Any, /) -> Array:
     """Return the real cube root, also of negative numbers.
 
     >>> tnp.cbrt(tnp.asarray([27.0, -8.0]))
     Array([ 3., -2.], f64)
     """
-    return pointwise_inexact(powers.cbrt, "cbrt", x)
+    return powers.cbrt(*promoted_inexact("cbrt", x))
 
 
+@elementwise
 def hypot(x1: Any, x2: Any, /) -> Array:
     """Return sqrt(x1² + x2²) without intermediate overflow.
 
     >>> tnp.hypot(tnp.asarray([3.0, 1e300]), tnp.asarray([4.0, 0.0]))
     Array([5.e+000, 1.e+300], f64)
     """
-    return pointwise_inexact(powers.hypot, "hypot", x1, x2)
+    return powers.hypot(*promoted_inexact("hypot", x1, x2))

@@ -11,7 +11,7 @@ import numpy as np
 from tracer.errors import DTypeError, message
 from tracer.ir import dtypes
 from tracer.numpy.core.conversion import aligned, cast, floating
-from tracer.numpy.core.promotion import operand, parameter, pointwise_inexact, promoted_inexact
+from tracer.numpy.core.promotion import operand, parameter, promoted_inexact
 from tracer.primitives.base.broadcasting import full_like
 from tracer.primitives.elementwise import arithmetic, bits, comparison, conversion, rounding
 from tracer.primitives.elementwise import complex as parts
@@ -190,22 +190,24 @@ def signbit(x: Any, /) -> Array:
     return comparison.lt(value, 0)
 
 
+@elementwise
 def copysign(x1: Any, x2: Any, /) -> Array:
     """Return the magnitude of x1 with the sign of x2.
 
     >>> tnp.copysign(tnp.asarray([1.0, -2.0]), tnp.asarray([-0.0, 3.0]))
     Array([-1.,  2.], f64)
     """
-    return pointwise_inexact(rounding.copysign, "copysign", x1, x2)
+    return rounding.copysign(*promoted_inexact("copysign", x1, x2))
 
 
+@elementwise
 def nextafter(x1: Any, x2: Any, /) -> Array:
     """Return the next float after x1 towards x2.
 
     >>> tnp.nextafter(tnp.asarray([1.0]), 2.0) - 1.0
     Array([2.22044605e-16], f64)
     """
-    return pointwise_inexact(rounding.nextafter, "nextafter", x1, x2)
+    return rounding.nextafter(*promoted_inexact("nextafter", x1, x2))
 
 
 def finite(value: Array, nan: Any, posinf: Any, neginf: Any) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 
 from tracer.ir import dtypes
 from tracer.numpy.core.conversion import cast, floating
-from tracer.numpy.core.promotion import literal, operand, pointwise_inexact, promoted_inexact
+from tracer.numpy.core.promotion import literal, operand, promoted_inexact
 from tracer.numpy.elementwise.rounding import signbit
 from tracer.primitives.base.rules import Value
 from tracer.primitives.elementwise import arithmetic, bits, comparison, exponential, hyperbolic, rounding, trigonometric
@@ -21,49 +21,54 @@ from tracer.runtime.eager.elementwise_dispatch import elementwise
 from tracer.trace.array import Array
 
 
+@elementwise
 def exp(x: Any, /) -> Array:
     """Return e to the power x.
 
     >>> tnp.exp(tnp.asarray([0.0, 1.0]))
     Array([1.        , 2.71828183], f64)
     """
-    return pointwise_inexact(exponential.exp, "exp", x)
+    return exponential.exp(*promoted_inexact("exp", x))
 
 
+@elementwise
 def exp2(x: Any, /) -> Array:
     """Return 2 to the power x.
 
     >>> tnp.exp2(tnp.asarray([0.0, 3.0]))
     Array([1., 8.], f64)
     """
-    return pointwise_inexact(exponential.exp2, "exp2", x)
+    return exponential.exp2(*promoted_inexact("exp2", x))
 
 
+@elementwise
 def expm1(x: Any, /) -> Array:
     """Return exp(x) - 1, accurate near 0.
 
     >>> tnp.expm1(tnp.asarray([0.0, 1e-20]))
     Array([0.e+00, 1.e-20], f64)
     """
-    return pointwise_inexact(exponential.expm1, "expm1", x)
+    return exponential.expm1(*promoted_inexact("expm1", x))
 
 
+@elementwise
 def log(x: Any, /) -> Array:
     """Return the natural logarithm of x.
 
     >>> tnp.log(tnp.asarray([1.0, 10.0]))
     Array([0.        , 2.30258509], f64)
     """
-    return pointwise_inexact(exponential.log, "log", x)
+    return exponential.log(*promoted_inexact("log", x))
 
 
+@elementwise
 def log2(x: Any, /) -> Array:
     """Return the base-2 logarithm of x.
 
     >>> tnp.log2(tnp.asarray([1.0, 8.0]))
     Array([0., 3.], f64)
     """
-    return pointwise_inexact(exponential.log2, "log2", x)
+    return exponential.log2(*promoted_inexact("log2", x))
 
 
 @elementwise
@@ -79,13 +84,14 @@ def log10(x: Any, /) -> Array:
     return parts.complex(*(arithmetic.div(part(found), np.log(10.0)) for part in (parts.real, parts.imag)))
 
 
+@elementwise
 def log1p(x: Any, /) -> Array:
     """Return log(1 + x), accurate near 0.
 
     >>> tnp.log1p(tnp.asarray([0.0, 1e-20]))
     Array([0.e+00, 1.e-20], f64)
     """
-    return pointwise_inexact(exponential.log1p, "log1p", x)
+    return exponential.log1p(*promoted_inexact("log1p", x))
 
 
 @elementwise
@@ -135,139 +141,152 @@ def _in_one_turn(x: Value) -> Array:
     return parts.complex(parts.real(x), arithmetic.sub(imag, arithmetic.mul(turns, turn)))
 
 
+@elementwise
 def sin(x: Any, /) -> Array:
     """Return the sine of x, in radians.
 
     >>> tnp.sin(tnp.asarray([0.0, tnp.pi / 2]))
     Array([0., 1.], f64)
     """
-    return pointwise_inexact(trigonometric.sin, "sin", x)
+    return trigonometric.sin(*promoted_inexact("sin", x))
 
 
+@elementwise
 def cos(x: Any, /) -> Array:
     """Return the cosine of x, in radians.
 
     >>> tnp.cos(tnp.asarray([0.0, tnp.pi]))
     Array([ 1., -1.], f64)
     """
-    return pointwise_inexact(trigonometric.cos, "cos", x)
+    return trigonometric.cos(*promoted_inexact("cos", x))
 
 
+@elementwise
 def tan(x: Any, /) -> Array:
     """Return the tangent of x, in radians.
 
     >>> tnp.tan(tnp.asarray([0.0, 1.0]))
     Array([0.        , 1.55740772], f64)
     """
-    return pointwise_inexact(trigonometric.tan, "tan", x)
+    return trigonometric.tan(*promoted_inexact("tan", x))
 
 
+@elementwise
 def arcsin(x: Any, /) -> Array:
     """Return the inverse sine, in [-π/2, π/2].
 
     >>> tnp.arcsin(tnp.asarray([0.0, 1.0]))
     Array([0.        , 1.57079633], f64)
     """
-    return pointwise_inexact(trigonometric.asin, "arcsin", x)
+    return trigonometric.asin(*promoted_inexact("arcsin", x))
 
 
 asin = arcsin
 
 
+@elementwise
 def arccos(x: Any, /) -> Array:
     """Return the inverse cosine, in [0, π].
 
     >>> tnp.arccos(tnp.asarray([1.0, 0.0]))
     Array([0.        , 1.57079633], f64)
     """
-    return pointwise_inexact(trigonometric.acos, "arccos", x)
+    return trigonometric.acos(*promoted_inexact("arccos", x))
 
 
 acos = arccos
 
 
+@elementwise
 def arctan(x: Any, /) -> Array:
     """Return the inverse tangent, in [-π/2, π/2].
 
     >>> tnp.arctan(tnp.asarray([0.0, 1.0]))
     Array([0.        , 0.78539816], f64)
     """
-    return pointwise_inexact(trigonometric.atan, "arctan", x)
+    return trigonometric.atan(*promoted_inexact("arctan", x))
 
 
 atan = arctan
 
 
+@elementwise
 def arctan2(x1: Any, x2: Any, /) -> Array:
     """Return the angle of the point (x2, x1) in [-π, π]. The signs of zeros decide the quadrant.
 
     >>> tnp.arctan2(tnp.asarray([1.0, -1.0]), tnp.asarray([1.0, -1.0]))
     Array([ 0.78539816, -2.35619449], f64)
     """
-    return pointwise_inexact(trigonometric.atan2, "arctan2", x1, x2)
+    return trigonometric.atan2(*promoted_inexact("arctan2", x1, x2))
 
 
 atan2 = arctan2
 
 
+@elementwise
 def sinh(x: Any, /) -> Array:
     """Return the hyperbolic sine.
 
     >>> tnp.sinh(tnp.asarray([0.0, 1.0]))
     Array([0.        , 1.17520119], f64)
     """
-    return pointwise_inexact(hyperbolic.sinh, "sinh", x)
+    return hyperbolic.sinh(*promoted_inexact("sinh", x))
 
 
+@elementwise
 def cosh(x: Any, /) -> Array:
     """Return the hyperbolic cosine.
 
     >>> tnp.cosh(tnp.asarray([0.0, 1.0]))
     Array([1.        , 1.54308063], f64)
     """
-    return pointwise_inexact(hyperbolic.cosh, "cosh", x)
+    return hyperbolic.cosh(*promoted_inexact("cosh", x))
 
 
+@elementwise
 def tanh(x: Any, /) -> Array:
     """Return the hyperbolic tangent.
 
     >>> tnp.tanh(tnp.asarray([0.0, 1.0]))
     Array([0.        , 0.76159416], f64)
     """
-    return pointwise_inexact(hyperbolic.tanh, "tanh", x)
+    return hyperbolic.tanh(*promoted_inexact("tanh", x))
 
 
+@elementwise
 def arcsinh(x: Any, /) -> Array:
     """Return the inverse hyperbolic sine.
 
     >>> tnp.arcsinh(tnp.asarray([0.0, 1.0]))
     Array([0.        , 0.88137359], f64)
     """
-    return pointwise_inexact(hyperbolic.asinh, "arcsinh", x)
+    return hyperbolic.asinh(*promoted_inexact("arcsinh", x))
 
 
 asinh = arcsinh
 
 
+@elementwise
 def arccosh(x: Any, /) -> Array:
     """Return the inverse hyperbolic cosine; NaN below 1.
 
     >>> tnp.arccosh(tnp.asarray([1.0, 2.0]))
     Array([0.        , 1.3169579], f64)
     """
-    return pointwise_inexact(hyperbolic.acosh, "arccosh", x)
+    return hyperbolic.acosh(*promoted_inexact("arccosh", x))
 
 
 acosh = arccosh
 
 
+@elementwise
 def arctanh(x: Any, /) -> Array:
     """Return the inverse hyperbolic tangent; NaN beyond ±1.
 
     >>> tnp.arctanh(tnp.asarray([0.0, 0.5]))
     Array([0.        , 0.54930614], f64)
     """
-    return pointwise_inexact(hyperbolic.atanh, "arctanh", x)
+    return hyperbolic.atanh(*promoted_inexact("arctanh", x))
 
 
 atanh = arctanh
