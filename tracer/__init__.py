@@ -46,6 +46,7 @@ from tracer.runtime.system.devices import (
     process_index,
 )
 from tracer.runtime.system.devices import others as _others
+from tracer.runtime.system.ignore_fp_warnings import quietly as _quietly
 from tracer.runtime.system.shardings import NamedSharding, make_mesh, reshard, set_mesh, shard_map
 from tracer.runtime.system.shardings import PartitionSpec as P
 from tracer.runtime.values.callbacks import io_callback, pure_callback
@@ -103,7 +104,8 @@ checkpoint_policies = ad_checkpoint.checkpoint_policies
 
 # Only here do lower layers get functions of higher ones: execution outside traces, copies of arrays, devices, and the
 # methods of Array. Libraries with a registry of array types get ours.
-_eager.execute, _eager.prepare, _eager.widened, _eager.copied = _execute, _prepare, _widened, _copied
+_eager.execute, _eager.prepare, _eager.quietly = _execute, _prepare, _quietly
+_eager.widened, _eager.copied = _widened, _copied
 _others.module = _LazyModule("tracer.runtime.cuda.devices")
 _install(Array)
 _install_interop()

@@ -33,6 +33,7 @@ T = TypeVar("T")
 
 class _Closed(threading.local):
     count = 0
+    overriding = 0
 
 
 class Gate:
@@ -44,6 +45,8 @@ class Gate:
 
     def __init__(self) -> None:
         self.words = (ctypes.c_int64 * 2)()
+        self.closed = 0  # the first word again, as a Python integer
+        self.overridden = 0  # the number of blocks that override settings, in all threads
         self._lock = threading.Lock()
         self.epoch = 0  # the version again, as a Python integer
         self._mine = _Closed()
@@ -53,14 +56,20 @@ class Gate:
     def close(self) -> None:
         """Add a reason; `open` removes it, on the same thread."""
         with self._lock:
-            self.words[0] += 1
+            self.closed = self.words[0] = self.closed + 1
         self._mine.count += 1
 
     def open(self) -> None:
         """Remove a reason."""
         self._mine.count -= 1
         with self._lock:
-            self.words[0] -= 1
+            self.closed = self.words[0] = self.closed - 1
+
+    def override(self, blocks: int) -> None:
+        """Count blocks that override settings, as entered (1) or left (-1); each also closes and opens the gate."""
+        with self._lock:
+            self.overridden += blocks
+        self._mine.overriding += blocks
 
     def changed(self) -> None:
         """Count a permanent change of a setting."""
@@ -81,7 +90,8 @@ class Gate:
     def _reset(self) -> None:
         """Keep this thread's reasons alone, after a fork."""
         self._lock = threading.Lock()
-        self.words[0] = self._mine.count
+        self.closed = self.words[0] = self._mine.count
+        self.overridden = self._mine.overriding
 
 
 gate = Gate()
@@ -377,6 +387,7 @@ class Config:
         checked = {name: self._setting(name).checked(value, f"config.{name}") for name, value in values.items()}
         outer = overrides.values
         gate.close()
+        gate.override(1)
         self._set_here({**outer, **checked})
         if "threads" in checked:
             thread_count_in_force()
@@ -386,6 +397,7 @@ class Config:
             self._set_here(outer)
             if "threads" in checked:
                 thread_count_in_force()
+            gate.override(-1)
             gate.open()
 
     def _set_here(self, values: dict[str, Any]) -> None:

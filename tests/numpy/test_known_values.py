@@ -127,6 +127,14 @@ def test_choices_are_handles_of_their_own() -> None:
 
 LONG, X, M, FLAGS = tnp.arange(16.0), tnp.arange(4.0), tnp.asarray(SQUARE), tnp.asarray([True, False])
 MOST: dict[str, tuple[Callable[[], Any], int]] = {
+    "sum of two": (lambda: X + X, 7),
+    "a number beside an array": (lambda: X + 1.0, 10),
+    "sine": (lambda: tnp.sin(X), 6),
+    "sum": (X.sum, 7),
+    "reshape": (lambda: X.reshape(2, 2), 9),
+    "inner product": (lambda: X @ X, 11),
+    "seventeen operations": (lambda: X // X, 59),
+    "gradient": (lambda: tracer.grad(lambda v: tnp.sum(tnp.sin(v) ** 2))(X), 163),
     "where of one argument": (lambda: tnp.where(FLAGS), 10),
     "convolve": (lambda: tnp.convolve(LONG, X), 90),
     "unique": (lambda: tnp.unique(X), 16),

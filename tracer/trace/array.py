@@ -32,6 +32,7 @@ from tracer.errors import (
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.ir.types import ArrayType, KeyType, Shape, Type, array_type
+from tracer.settings import gate
 from tracer.trace.branching import branch_at, write_at
 from tracer.trace.device_value import DeviceValue
 from tracer.trace.leaks import kept_as
@@ -313,9 +314,14 @@ def concrete(value: np.ndarray[Any, Any], weak: bool = False, type: Type | None 
     array = _new(Array)
     array._value, array._weak, array._type = value, weak, type
     array._trace = array._atom = None
-    innermost = state.innermost
-    array._owner = 0 if innermost is None else innermost.serial
+    array._owner = _owner() if gate.closed else 0
     return array
+
+
+def _owner() -> int:
+    """Return the serial of the innermost trace, which owns new handles; 0 outside all traces."""
+    innermost = state.innermost
+    return 0 if innermost is None else innermost.serial
 
 
 def unowned(value: np.ndarray[Any, Any], weak: bool) -> Array:
@@ -336,10 +342,15 @@ def traced(trace: Trace, atom: Var, value: Array | None = None, owner: int | Non
     type = atom.type
     array._type, array._trace, array._atom, array._value = type, trace, atom, value
     array._weak = isinstance(type, ArrayType) and type.weak
-    if owner is None:
-        innermost = state.innermost
-        owner = 0 if innermost is None else innermost.serial
-    array._owner = owner
+    array._owner = _owner() if owner is None else owner
+    return array
+
+
+def moving(trace: Trace, atom: Var, value: Array) -> Array:
+    """Return a handle on a variable of a trace, as `traced` does. The innermost trace must own the handle `value`."""
+    array = _new(Array)
+    array._type, array._trace, array._atom, array._value = atom.type, trace, atom, value
+    array._weak, array._owner = value._weak, value._owner
     return array
 
 
@@ -350,13 +361,12 @@ def fixed(array: Array) -> Array:
 
 def renewed(array: Array) -> Array:
     """Return another handle on the value, which the current trace may rebind."""
-    innermost = state.innermost
-    return _handle(array, 0 if innermost is None else innermost.serial)
+    return _handle(array, _owner())
 
 
 def _handle(array: Array, owner: int) -> Array:
     handle = _new(Array)
-    handle._value, handle._weak, handle._type = array._value, array._weak, array.type
+    handle._value, handle._weak, handle._type = array._value, array._weak, array._type or array.type
     handle._trace, handle._atom, handle._owner = array._trace, array._atom, owner
     return handle
 

@@ -38,16 +38,28 @@ def _is_ours(file: str) -> bool:
     return internal or library or file.startswith("<frozen")
 
 
-def user_source() -> Source | None:
-    """Return the line of the equation being rewritten, else of the innermost frame outside this package, if any."""
+def user_source(ours: int = 1) -> Source | None:
+    """Return the line of the equation being rewritten, else of the innermost frame outside this package, if any.
+
+    ours: count of the innermost frames that are known to be of this package, this one included.
+    """
     source = state.source
     if source is not None:
         return source
-    frame = user_frame(sys._getframe(1))
-    if frame is None:
-        return None
-    code = frame.f_code
-    return Source._make((code.co_filename, frame.f_lineno, code.co_name, state.scope, False))
+    frame: FrameType | None = sys._getframe(ours)
+    try:  # as `user_frame`, in half the time
+        while _ours[frame.f_code.co_filename]:  # type: ignore[union-attr]
+            frame = frame.f_back  # type: ignore[union-attr]
+    except (KeyError, AttributeError):  # a new file, or no user's frame
+        frame = user_frame(frame)
+        if frame is None:
+            return None
+    code = frame.f_code  # type: ignore[union-attr]
+    line = frame.f_lineno  # type: ignore[union-attr]
+    return _new(Source, (code.co_filename, line, code.co_name, state.scope, False))
+
+
+_new = tuple.__new__  # faster than `Source._make`
 
 
 def derivative_source(source: Source | None) -> Source | None:
@@ -57,11 +69,9 @@ def derivative_source(source: Source | None) -> Source | None:
 
 def user_frame(frame: FrameType | None) -> FrameType | None:
     """Return the innermost frame outside this package, from the given one outwards."""
-    while frame is not None:
-        if not _ours.get(frame.f_code.co_filename) and not is_ours(frame.f_code):
-            return frame
+    while frame is not None and is_ours(frame.f_code):
         frame = frame.f_back
-    return None
+    return frame
 
 
 def user_frames() -> Iterator[FrameType]:

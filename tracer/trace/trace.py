@@ -67,7 +67,7 @@ class Trace:
         self.name = name
         self.level: int = 1 if outer is None else outer.level + 1
         self.serial = new_serial()
-        self.source = user_source()
+        self.source = user_source(4)  # by way of `open_trace`, which this package calls
         self.sources: MutableMapping[Var, Source | None] = {}  # of variables without an equation in this trace
         self.origins: dict[Var, Origin] = {}  # of stacks without an equation in this trace
         self.inputs: list[Var] = []
@@ -229,14 +229,15 @@ class EagerSlot:
 
     execute: returns the outputs. prepare: returns the prepared call for operands of these types. widened: returns the
     outputs for operands of narrow storage dtypes, computed in wide ones by the function given first. copied: returns
-    a NumPy array as a native C-contiguous copy.
+    a NumPy array as a native C-contiguous copy. quietly: calls a function where NumPy does not warn.
     """
 
-    __slots__ = ("copied", "execute", "prepare", "widened")
+    __slots__ = ("copied", "execute", "prepare", "quietly", "widened")
 
     def __init__(self) -> None:
         self.execute: Run = _not_installed
-        self.prepare: Callable[..., Callable[..., Sequence[Array]]] = _not_installed
+        self.prepare: Callable[..., Any] = _not_installed  # a `Prepared` of `tracer.runtime.eager.execute`
+        self.quietly: Callable[..., Any] = _not_installed
         self.widened: Callable[[Run, Primitive, Sequence[Operand], Mapping[str, Any]], list[Array]] = _not_installed
         self.copied: Callable[[np.ndarray[Any, Any], dtypes.DType], np.ndarray[Any, Any]] = _not_installed
 

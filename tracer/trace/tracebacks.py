@@ -71,9 +71,12 @@ def boundary(function: Callable[..., Any], *, named: bool = False, options: Opti
 
     named: whether errors name this function even if a function that it calls raised them.
     """
+    return wraps(function)(_bounded(function, named, options))
+
+
+def _bounded(function: Callable[..., Any], named: bool = False, options: Options = NO_OPTIONS) -> Callable[..., Any]:
     names, optioned, place = options.names, options.call, options.place
 
-    @wraps(function)
     def outermost(*args: Any, **kwargs: Any) -> Any:
         try:
             if len(args) > place or (kwargs and not names.isdisjoint(kwargs)):
@@ -97,7 +100,7 @@ def boundary(function: Callable[..., Any], *, named: bool = False, options: Opti
 
 def wrapping(fun: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator like functools.wraps, with a boundary, for functions that transforms make of the user's."""
-    return lambda function: Transformed(boundary(function), fun)
+    return lambda function: Transformed(_bounded(function), fun)
 
 
 def remembering(transform: Callable[..., Any]) -> Callable[..., Any]:

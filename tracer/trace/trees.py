@@ -25,8 +25,8 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
     return optree.tree_flatten(tree, namespace=NAMESPACE)
 
 
-LEAF = flatten(0)[1]
-"""The structure of a leaf."""
+LEAF, ONE = flatten(0)[1], flatten((0,))[1]
+"""The structures of a leaf, and of a tuple of one."""
 
 
 def flatten_values(tree: Any) -> tuple[list[Any], Structure]:
@@ -164,6 +164,8 @@ def merged(full: Any, part: Any) -> Any:
 
 
 def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
+    if structure is ONE:
+        return tuple(leaves)
     return optree.tree_unflatten(structure, leaves)
 
 

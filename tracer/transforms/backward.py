@@ -7,7 +7,7 @@ program the tape becomes one linear program, which is transposed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from tracer.trace.array import Array, concrete
 from tracer.trace.prepared_program import PreparedProgram
 from tracer.trace.stage import stage
 from tracer.trace.state import state
-from tracer.trace.trace import Operand, execute
+from tracer.trace.trace import Operand, eager, execute
 from tracer.transforms.context import Context, Tangent, zero_here
 from tracer.transforms.run import Entry, LinearTape, Tape, linear_tape
 from tracer.transforms.transpose import pull_back
@@ -31,16 +31,18 @@ from tracer.transforms.transpose import pull_back
 class Pullback(NamedTuple):
     """Pullback of a recipe, from (residuals..., output cotangents...) to cotangents of the active inputs.
 
-    results: for each active input the number of a value of the program; None for a zero cotangent.
+    sums: for each active input the number of a value of the program, None for a zero cotangent, and the addition of
+    NumPy arrays of the type. is_raw: whether the program runs on NumPy arrays, and has one cotangent.
     """
 
     program: PreparedProgram
-    results: list[int | None]
+    sums: list[tuple[int | None, Callable[..., Any]]]
+    is_raw: bool
 
     def run(self, operands: Sequence[Operand]) -> list[Operand | None]:
         """Return the cotangents of the active inputs, None for a zero."""
         values = self.program.values([x if x.__class__ is Array else _array(x) for x in operands])
-        return [None if n is None else values[n] for n in self.results]
+        return [None if n is None else values[n] for n, _ in self.sums]
 
 
 def pull(tape: Tape, linear: LinearTape | None, cotangents: Sequence[Operand]) -> list[Tangent]:
@@ -48,37 +50,90 @@ def pull(tape: Tape, linear: LinearTape | None, cotangents: Sequence[Operand]) -
     if state.staging is not None or linear is not None:
         linear = linear or linear_tape(tape)
         return pull_back(linear.program, linear.linear, linear.residuals, cotangents)
-    pending: dict[Var, Operand] = {}
+    pending: dict[Var, Any] = {}  # NumPy arrays of concrete cotangents, other operands as they are
     given = [v for v, y in zip(tape.output_vars, tape.outputs, strict=True) if is_differentiable(y.type)]
+    is_raw = True
     for variable, cotangent in zip(given, cotangents, strict=True):
         if variable is not None:
-            before = pending.get(variable)
-            pending[variable] = cotangent if before is None else _sum(before, cotangent)
+            is_raw = _add(pending, variable, cotangent) and is_raw
     outer_source, outer_pulling = state.source, state.pulling
     state.pulling = True
     try:
-        for entry in reversed(tape.entries):
-            arriving = [pending.pop(v, None) for v in entry.outputs if v is not None]
-            for arrived in arriving:
-                if arrived is not None:
-                    break
-            else:
-                continue
-            state.source = entry.source
-            for input, pulled in zip(entry.inputs, _pulled(entry, arriving), strict=True):
-                if pulled is None:
-                    continue
-                before = pending.get(input)
-                pending[input] = pulled if before is None else _sum(before, pulled)
+        left = len(tape.entries)
+        while left:
+            if is_raw:
+                left = eager.quietly(_pull_values, tape.entries, left, pending)
+            if left:
+                left -= 1
+                is_raw = _pull_entry(tape.entries[left], pending) and is_raw
     finally:
         state.source, state.pulling = outer_source, outer_pulling
-    return [pending[v] if v in pending else Zero(tangent_type(v.type)) for v in tape.inputs]
+    return [_operand(pending[v], v) if v in pending else Zero(tangent_type(v.type)) for v in tape.inputs]
 
 
-def _sum(a: Operand, b: Operand) -> Operand:
-    if type(a) is Array is type(b) and a._trace is None is b._trace:
-        return execute(add_p, (a, b), {})[0]
-    return Context.add(a, b)
+
+def _pull_values(entries: Sequence[Entry], left: int, pending: dict[Var, Any]) -> int:
+    """Pull NumPy arrays back along the first `left` entries, from the last one on.
+
+    Return how many are left at the first entry that does not run on NumPy arrays; 0 at the end.
+    """
+    while left:
+        recipe, residuals, inputs, outputs, source = entries[left - 1]
+        pullback = recipe.pullback
+        if pullback is None or not pullback.is_raw:
+            return left
+        arrived = pending.pop(outputs[0], None)  # type: ignore[arg-type]
+        left -= 1
+        if arrived is None:
+            continue
+        values: list[Any] = []
+        for x in residuals:
+            if x.__class__ is not Array:
+                x = _array(x)
+            elif x._trace is not None:
+                pending[outputs[0]] = arrived  # type: ignore[index]
+                return left + 1
+            values.append(x._value)
+        values.append(arrived)
+        state.source = source
+        pullback.program.extend(values)
+        for input, (n, add) in zip(inputs, pullback.sums):  # noqa: B905  # as many, in half the time
+            if n is not None:
+                before = pending.get(input)
+                pending[input] = values[n] if before is None else add(before, values[n])
+    return 0
+
+
+def _pull_entry(entry: Entry, pending: dict[Var, Any]) -> bool:
+    """Pull cotangents back along one entry. Return whether all that it added are NumPy arrays."""
+    arriving = [_operand(pending.pop(v), v) if v in pending else None for v in entry.outputs if v is not None]
+    if all(c is None for c in arriving):
+        return True
+    state.source = entry.source
+    are_raw = True
+    for input, cotangent in zip(entry.inputs, _pulled(entry, arriving), strict=True):
+        if cotangent is not None:
+            are_raw = _add(pending, input, cotangent) and are_raw
+    return are_raw
+
+
+def _operand(x: Any, variable: Var) -> Operand:
+    """Return a pending cotangent of a variable as an operand."""
+    return concrete(x, False, tangent_type(variable.type)) if x.__class__ is np.ndarray else x
+
+
+def _add(pending: dict[Var, Any], variable: Var, cotangent: Any) -> bool:
+    """Add a cotangent to the pending one of a variable, if there is one. Return whether a NumPy array is pending."""
+    before = pending.get(variable)
+    if before is not None:
+        x = _operand(before, variable)
+        if type(x) is Array is type(cotangent) and x._trace is None is cotangent._trace:
+            cotangent = execute(add_p, (x, cotangent), {})[0]
+        else:
+            cotangent = Context.add(x, cotangent)
+    is_raw = cotangent.__class__ is Array and cotangent._trace is None
+    pending[variable] = cotangent._value if is_raw else cotangent
+    return is_raw
 
 
 def _pulled(entry: Entry, arriving: list[Any]) -> list[Operand | None]:
@@ -119,7 +174,10 @@ def _pullback(entry: Entry, cotangents: Sequence[Operand]) -> Pullback:
     assert not staged.constants, "a pullback reads residuals and cotangents alone"
     program = PreparedProgram(_without_unread(staged.program))
     found = iter(program.results)
-    return Pullback(program, [None if zero else next(found) for zero in is_zero])
+    samples = [zero_here(tangent_type(v.type)) for v in entry.inputs]
+    adders = [eager.prepare(add_p, (sample, sample), {}).raw for sample in samples]
+    sums = [(None if zero else next(found), add) for zero, add in zip(is_zero, adders, strict=True)]
+    return Pullback(program, sums, program.is_raw and len(cotangents) == 1 and None not in adders)
 
 
 def _without_unread(program: Program) -> Program:

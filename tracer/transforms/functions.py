@@ -27,6 +27,8 @@ def flatten_arguments(arguments: Any, what: str, names: Callable[[], list[str]])
 
     what: the operation, for errors. names: the names of the leaves, for errors. Raises as `as_array`.
     """
+    if arguments.__class__ is tuple and len(arguments) == 1 and arguments[0].__class__ is Array:
+        return [arguments[0]], trees.ONE
     leaves, structure = trees.flatten_values(arguments)
     return arrays_of(leaves, what, names), structure
 

@@ -26,6 +26,8 @@ def refuse_reduce_axes(what: str, reduce_axes: Sequence[object]) -> None:
 
 def argument_numbers(argnums: Any, what: str) -> tuple[int, ...]:
     """Return the user's `argnums` as a tuple. Raises ArgumentError unless they are integers."""
+    if argnums.__class__ is int:
+        return (argnums,)
     numbers = tuple(argnums) if isinstance(argnums, tuple | list) else (argnums,)
     for number in numbers:
         if not isinstance(number, int | np.integer) or isinstance(number, bool):
@@ -86,15 +88,16 @@ def chosen_arguments(
     Raises ArgumentError for positions that the call lacks, DTypeError for arguments without a gradient.
     """
     positions = [argument_position(number, len(args), what) for number in numbers]
-    _refuse_repetition(positions, what)
-    given = tuple(args[position] for position in positions)
+    if len(positions) > 1:
+        _refuse_repetition(positions, what)
+    given = (args[positions[0]],) if len(positions) == 1 else tuple([args[position] for position in positions])
     chosen = trees.trained_part(given)
 
     def call(*values: Any) -> Any:
         full = list(args)
         if chosen is not given:
             values = trees.merged(given, values)
-        for position, value in zip(positions, values, strict=True):
+        for position, value in zip(positions, values):  # noqa: B905  # as many
             full[position] = value
         return call_user(fun, full, kwargs)
 
@@ -113,7 +116,7 @@ def check_gradient_inputs(
 ) -> None:
     """Raise DTypeError for arguments without a gradient. what: the transform and its function."""
     for number, leaf in enumerate(leaves):
-        type = leaf.type
+        type = leaf._type or leaf.type
         good = is_differentiable(type) or allow_int
         if holomorphic:
             good = isinstance(type, ArrayType) and dtypes.is_complex(type.dtype)

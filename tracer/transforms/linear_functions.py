@@ -37,12 +37,15 @@ class Typed:
 
 
 class Derivative(ABC):
-    """Derivative of a function at a point. inputs, outputs: its values there, or `Typed` placeholders."""
+    """Derivative of a function at a point. inputs, outputs: its values there, or `Typed` placeholders.
 
-    def __init__(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    active: the inputs that have tangents.
+    """
+
+    def __init__(self, inputs: Sequence[Any], outputs: Sequence[Any], active: list[bool] | None = None) -> None:
         self.inputs = inputs
         self.outputs = outputs
-        self.active = [is_differentiable(x.type) for x in inputs]
+        self.active = [is_differentiable(x.type) for x in inputs] if active is None else active
         self.moving = [is_differentiable(y.type) for y in outputs]
 
     @abstractmethod

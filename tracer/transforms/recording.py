@@ -87,8 +87,11 @@ class Recorded(Derivative):
 
     outputs: list[Any]
 
-    def __init__(self, leaves: list[Array], holder: Flattened, outputs: list[Operand], run: Tape) -> None:
-        super().__init__(leaves, outputs[: holder.count])
+    def __init__(
+        self, leaves: list[Array], holder: Flattened, outputs: list[Operand], run: Tape,
+        active: list[bool] | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(leaves, outputs[: holder.count], active)
         self.structure = holder.structure
         self.aux = holder.aux_value(outputs[holder.count :])
         self.run = run
@@ -131,9 +134,9 @@ def record(
     function: Callable[..., Any], leaves: list[Array], structure: trees.Structure, has_aux: bool, name: str, what: str
 ) -> Recorded:
     """Run a user's function on arrays, and record its derivative. what: names the transform in errors."""
-    active = [is_differentiable(x.type) for x in leaves]
+    active = [is_differentiable(x._type or x.type) for x in leaves]
     holder = Flattened(has_aux, f"{what} of {name}")
     tape = run_reverse(holder.flat(function, structure), leaves, active, name)
     outputs = list(tape.outputs)
     del tape.outputs[holder.count :], tape.output_vars[holder.count :]
-    return Recorded(leaves, holder, outputs, tape)
+    return Recorded(leaves, holder, outputs, tape, active)

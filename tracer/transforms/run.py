@@ -18,10 +18,10 @@ from tracer.ir.program import Literal, Program, Source, Var
 from tracer.ir.types import StackType, Type, is_differentiable, tangent_type
 from tracer.primitives.base.rules import zero_jvp
 from tracer.settings import gate, overrides
-from tracer.trace.array import PROTECTED, Array, fixed, renewed, traced
+from tracer.trace.array import PROTECTED, Array, fixed, moving, renewed, traced
 from tracer.trace.custom_rule_scope import check_enclosed
 from tracer.trace.prepared_program import Operation
-from tracer.trace.source import derivative_source
+from tracer.trace.source import derivative_source, user_source
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, Origin, Trace, bind_all, eager, open_trace, stage_process
 from tracer.transforms.context import Context, Tangent
@@ -37,20 +37,24 @@ class Recipe:
 
     apply: linear map from all residuals and input tangents to output tangents. template: the residuals, None where the
     call's own value belongs, a phantom where no value is read. moving: the types of the outputs, None without tangent.
-    run: the prepared call; None where every call is linearised anew. takes: indices of the residuals in
-    (operands..., outputs...).
+    run: the prepared call; None where every call is linearised anew. one: the prepared call that returns the only
+    output, if that has a tangent, else None. takes: indices of the residuals in (operands..., outputs...).
     """
 
-    __slots__ = ("apply", "moving", "pullback", "run", "takes", "template")
+    __slots__ = ("apply", "moving", "one", "pullback", "run", "takes", "template")
 
     def __init__(
         self, apply: Callable[..., Any], template: Sequence[Any], moving: Sequence[Type | None],
-        run: Callable[..., Sequence[Array]] | None = None, takes: Sequence[int] = (),
+        prepared: Any = None, takes: Sequence[int] = (),
     ) -> None:  # fmt: skip
         self.apply = apply
         self.template = template
         self.moving = moving
-        self.run = run
+        self.run: Callable[..., Sequence[Array]] | None = None
+        self.one: Callable[..., Array] | None = None
+        if prepared is not None:
+            self.run = prepared.call
+            self.one = None if moving[0] is None else prepared.one
         self.takes = takes
         self.pullback: Any = None  # made at the first call of `backward.pull`
 
@@ -155,7 +159,7 @@ def _record(
     moving = tuple([None if constant or not is_differentiable(y.type) else y.type for y in ys])
     recipe = Recipe(linearized.apply, template, moving)
     if is_concrete and reads is not None and not isinstance(primitive.jvp, NoRule):
-        recipe.run, recipe.takes = eager.prepare(primitive, xs, params), takes
+        recipe = Recipe(linearized.apply, template, moving, eager.prepare(primitive, xs, params), takes)
         _keep(tuple(signature), recipe)
     results = _outputs(trace, recipe, [residuals[place] for place in takes], inputs, ys, source)
     _keep_origins(trace, primitive, operands, params, source, results)
@@ -163,35 +167,47 @@ def _record(
 
 
 def _record_prepared(
-    trace: Trace, operation: Operation, operands: Sequence[Any], active: int, source: Source | None
+    trace: Trace, operation: Operation, operands: Sequence[Any], active: int, inputs: list[Any], values: list[Any]
 ) -> Sequence[Array]:
     """Record an operation by the recipe that it keeps; the first time, and in nested traces, by `_record`.
 
-    active: the bits of the operands that belong to the trace.
+    active: the bits of the operands that belong to the trace. inputs: their variables. values: the operands, with
+    values of the enclosing level in place of these.
     """
-    xs: list[Any] = []
-    inputs: list[Any] = []
+    source = user_source(4)  # called by `Operation.on_traced`, which this package calls
     is_concrete = state.enclosure is None
+    if len(inputs) < len(values):
+        for place, x in enumerate(operands):
+            if x.__class__ is Array and x._trace is None:
+                values[place] = _lower(trace, x)
     on_device = False
-    for x in operands:
-        if x.__class__ is Array:
-            if x._trace is trace:
-                inputs.append(x._atom)
-                x = x._value
-                on_device = on_device or (x._trace is not None and x._trace.is_device)
-                is_concrete = is_concrete and (x._trace is None or x._trace.is_device)
-            else:
-                x = _lower(trace, x)
-        xs.append(x)
+    for x in values:
+        if x.__class__ is Array and x._trace is not None:
+            on_device = on_device or x._trace.is_device
+            is_concrete = is_concrete and x._trace.is_device
     recipe = operation.recipes.get(active) if is_concrete else None
-    if recipe is not None:
-        ys = bind_all(operation.primitive, xs, operation.params) if on_device else recipe.run(*xs)
-        return _outputs(trace, recipe, recipe.residuals(xs, ys), inputs, ys, source)
-    results = _record(trace, operation.primitive, operands, operation.params, source)
-    found = _recipe(_signature(operation.primitive, xs, active, operation.params)) if is_concrete else None
-    if found is not None:
-        operation.recipes[active] = found
-    return results
+    if recipe is None:
+        results = _record(trace, operation.primitive, operands, operation.params, source)
+        found = _recipe(_signature(operation.primitive, values, active, operation.params)) if is_concrete else None
+        if found is not None:
+            operation.recipes[active] = found
+        return results
+    if recipe.one is None or on_device:
+        ys = bind_all(operation.primitive, values, operation.params) if on_device else recipe.run(*values)
+        return _outputs(trace, recipe, recipe.residuals(values, ys), inputs, ys, source)
+    y = recipe.one(*values)
+    takes = recipe.takes
+    if len(takes) == 1:
+        residuals: Sequence[Any] = (values[takes[0]] if takes[0] < len(values) else y,)
+    else:
+        residuals = recipe.residuals(values, (y,))
+    variable = Var(recipe.moving[0])
+    trace.sources[variable] = source
+    trace.data.entries.append(_new_entry(Entry, (recipe, residuals, inputs, (variable,), source)))
+    return (moving(trace, variable, y),)
+
+
+_new_entry = tuple.__new__  # faster than `Entry._make`
 
 
 def _signature(primitive: Primitive, xs: Sequence[Any], mask: int, params: Mapping[str, Any]) -> Any:
@@ -258,10 +274,10 @@ def _is_value(primitive: Primitive, residual: Any) -> bool:
 def run_reverse(function: Function, primals: Sequence[Operand], active: Sequence[bool], name: str) -> Tape:
     """Run a function, and return a tape of the operations that its derivative in the active arguments needs."""
     with open_trace(_record, name, staging=False) as trace:
-        trace.record_prepared = _record_prepared
-        tape = trace.data = Tape(trace.inputs)
+        trace.record_prepared = _record_prepared if state.staging is None else None
+        tape = trace.data = Tape(trace.inputs, [], [], [])
         arguments: list[Any] = [
-            trace.new_input(x.type, fixed(x), protected=True) if on and isinstance(x, Array) else x
+            trace.new_input(x._type or x.type, fixed(x), protected=True) if on and isinstance(x, Array) else x
             for x, on in zip(primals, active, strict=True)
         ]
         outputs = function(arguments)

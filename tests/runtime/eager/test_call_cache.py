@@ -31,4 +31,4 @@ def test_kernels_belong_to_the_settings_that_choose_vectors() -> None:
         narrow = execute.prepared(sin_p, [x], {})
     wide = execute.prepared(sin_p, [x], {})
     assert narrow is not wide
-    assert np.asarray(narrow(x)[0]) == np.asarray(wide(x)[0])
+    assert np.asarray(narrow.call(x)[0]) == np.asarray(wide.call(x)[0])

@@ -39,9 +39,10 @@ Function = Callable[..., Any]
 
 def _accepts(x: object) -> bool:
     """Whether an array's operators take the other operand; else Python tries that operand's operator."""
-    return isinstance(x, _OPERANDS)
+    return x.__class__ in _NUMBERS or isinstance(x, _OPERANDS)
 
 
+_NUMBERS = frozenset((float, int))
 _OPERANDS = (Array, np.ndarray, np.generic, bool, int, float, complex, list, tuple, range)
 
 

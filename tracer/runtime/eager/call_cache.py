@@ -56,7 +56,10 @@ class Plan:
     recorded: that operation, if traces record it as it is; else None.
     """
 
-    __slots__ = ("_constants", "_differentiated", "_program", "_staged", "_structure", "recorded", "single")
+    __slots__ = (
+        "_constants", "_differentiated", "_is_leaf", "_passes", "_program", "_staged", "_structure", "recorded",
+        "single",
+    )  # fmt: skip
 
     def __init__(
         self, program: Program, staged: Program, constants: Sequence[Array], structure: trees.Structure
@@ -67,28 +70,31 @@ class Plan:
         self._constants = constants
         self._structure = structure
         inputs = list(range(len(program.inputs)))
+        self._is_leaf = structure.is_leaf()
+        self._passes = any(n < len(inputs) for n in prepared.results)  # an argument is a result
         alone = len(prepared.steps) == 1 and prepared.steps[0][1] == inputs and not constants
-        is_one = structure.is_leaf() and prepared.results == [len(inputs)]
-        self.single = prepared.steps[0][0].call if alone and is_one else None
+        is_one = self._is_leaf and prepared.results == [len(inputs)]
+        self.single = prepared.steps[0][0].one if alone and is_one else None
         self.recorded = prepared.steps[0][0] if self.single is not None and program is staged else None
 
     def run(self, arrays: Sequence[Array]) -> Any:
         """Return the result for arguments of the signature."""
         program = self._program
+        if self.recorded is not None:
+            return self.recorded.on_traced(arrays)[0]
         for x in arrays:
             if x._trace is not None:
-                if self.recorded is not None:
-                    return self.recorded.on_traced(arrays)[0]
                 if x._trace.is_device and state.staging is None:
                     for y in arrays:
                         x._trace.device.checked(self._program.program.name, y, follows=False)
                 program = self._differentiated or PreparedProgram(self._staged)
                 self._differentiated = program
                 break
-        values = program.values([*self._constants, *arrays])
         given = len(program.program.inputs)
-        found = [another(values[n]) if n < given else values[n] for n in program.results]
-        return found[0] if self._structure.is_leaf() else trees.unflatten(self._structure, found)
+        found = program.run([*self._constants, *arrays] if self._constants else arrays)
+        if self._passes:
+            found = [another(x) if n < given else x for n, x in zip(program.results, found, strict=True)]
+        return found[0] if self._is_leaf else trees.unflatten(self._structure, found)
 
 
 class Calls:
@@ -101,16 +107,21 @@ class Calls:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         function = self.function
-        if state.staging is not None:
+        if gate.closed and state.staging is not None:
             return apart(function(*args, **kwargs), args, kwargs)
-        key: list[Any] = [overrides.token]
+        key: list[Any] = [overrides.token if gate.overridden else None]
         arrays: list[Any] = []
         try:
             for x in args:
-                describe(x, key, arrays)
-            for name in sorted(kwargs) if len(kwargs) > 1 else kwargs:  # in the order of the program's inputs
-                key.append(name)
-                describe(kwargs[name], key, arrays)
+                if x.__class__ is Array and x._type.__class__ is ArrayType:
+                    key.append(x._type)
+                    arrays.append(x)
+                else:
+                    describe(x, key, arrays)
+            if kwargs:
+                for name in sorted(kwargs):  # in the order of the program's inputs
+                    key.append(name)
+                    describe(kwargs[name], key, arrays)
             signature = tuple(key)
             plan: Any = self.plans.get(signature, self) if self.epoch == gate.epoch else self
         except (UnknownArgumentError, TypeError):
@@ -125,7 +136,7 @@ class Calls:
                 for x in arrays:
                     if x._trace is not None:
                         return plan.run(arrays)
-                return single(*arrays)[0]
+                return single(*arrays)
             except (DeviceError, InternalError):
                 raise
             except TracerError:  # the function names the operation that the user called

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -16,15 +16,17 @@ from tracer.errors import DeviceError, InternalError, TracerError
 from tracer.ir import dtypes
 from tracer.ir.program import Literal
 from tracer.ir.types import ArrayType
-from tracer.runtime.eager.call_cache import Calls, Plan, handed_on, staging_error
+from tracer.runtime.eager.call_cache import Calls, handed_on, staging_error
 from tracer.runtime.eager.execute import prepared
+from tracer.runtime.system.ignore_fp_warnings import quietly
 from tracer.settings import gate, overrides
-from tracer.trace.array import Array, unowned
+from tracer.trace.array import Array, concrete, unowned
 from tracer.trace.prepared_program import Operation
 from tracer.trace.stage import stage
 from tracer.trace.state import state
 
 Function = Callable[..., Any]
+F = TypeVar("F", bound=Function)
 
 _SCALARS: Final = frozenset(dtype.type for dtype in dtypes.OF_NUMPY)
 _NUMBERS: Final = _SCALARS | {int, float, complex, bool}
@@ -33,40 +35,59 @@ _CAPACITY: Final = 512
 
 
 class _Beside(NamedTuple):
-    """One operation on arrays and scalars. literals: the types of the scalars, None for arrays."""
+    """One operation on arrays and scalars.
+
+    literals: the types of the scalars, None for arrays. makers: functions from Python's and NumPy's scalars to scalars
+    of the literals' dtypes. type: of the result.
+    """
 
     operation: Operation
     literals: tuple[ArrayType | None, ...]
+    makers: tuple[Callable[[Any], Any] | None, ...]
+    type: Any
 
-    def call(self, values: Sequence[Any], traced: bool) -> Any:
+    def call(self, operands: Sequence[Any], traced: bool) -> Any:
         """Return the result. Raises OverflowError where an integer is not exact in the literal's dtype."""
-        operation, literals = self
-        operands = [x if t is None else _literal(x, t) for x, t in zip(values, literals, strict=True)]
-        return operation.on_traced(operands)[0] if traced else operation.call(*operands)[0]
+        operation, literals, makers, type = self
+        raw = operation.raw
+        if raw is not None and not traced:
+            values = [x._value if make is None else make(x) for x, make in zip(operands, makers)]  # noqa: B905
+            return concrete(quietly(raw, *values), type.weak, type)
+        given = [x if t is None else _literal(x, t) for x, t in zip(operands, literals, strict=True)]
+        return operation.on_traced(given)[0] if traced else operation.call(*given)[0]
 
 
 def _literal(x: Any, type: ArrayType) -> Literal:
-    if x.__class__ is int and not -_EXACT <= x <= _EXACT and not dtypes.is_integer(type.dtype):
-        raise OverflowError
-    return Literal(type.dtype.type(x), type)
+    return Literal(_maker(x.__class__, type)(x), type)
+
+
+def _maker(kind: type, type: ArrayType) -> Callable[[Any], Any]:
+    """Return the function from scalars of a kind to scalars of the dtype."""
+    return _exact(type.dtype.type) if kind is int and not dtypes.is_integer(type.dtype) else type.dtype.type
+
+
+def _exact(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return the function, made to raise OverflowError for integers that may be rounded."""
+
+    def exact(x: int) -> Any:
+        if not -_EXACT <= x <= _EXACT:
+            raise OverflowError
+        return make(x)
+
+    return exact
 
 
 class Elementwise(Calls):
     """Elementwise function of arrays and scalars, with its prepared calls by signature."""
 
     def __call__(self, *operands: Any, **options: Any) -> Any:
-        if options or state.staging is not None or self.epoch != gate.epoch or overrides.token is not None:
+        is_plain = not gate.closed or (state.staging is None and overrides.token is None)
+        if options or not is_plain or self.epoch != gate.epoch:
             return super().__call__(*operands, **options)
-        if len(operands) == 2:
-            x, y = operands
-            if x.__class__ is Array and y.__class__ is Array and x._trace is None and y._trace is None:
-                plan = self.plans.get((x._type or x.type, y._type or y.type))
-                if plan is not None and plan.single is not None:
-                    return plan.single(x, y)[0]
         key: list[Any] = []
         traced = numbers = False
         for x in operands:
-            kind = type(x)
+            kind = x.__class__
             if kind is Array:
                 key.append(x._type or x.type)
                 traced = traced or x._trace is not None
@@ -80,14 +101,14 @@ class Elementwise(Calls):
         if plan is self:
             plan = self._made(signature, operands) if numbers else self._prepared(signature, operands, {})
         try:
-            if type(plan) is Plan:
+            if plan.__class__ is _Beside:
+                return plan.call(operands, traced)
+            if plan is not None:
                 if traced:
                     operation = plan.recorded
                     return plan.run(operands) if operation is None else operation.on_traced(operands)[0]
                 single = plan.single
-                return plan.run(operands) if single is None else single(*operands)[0]
-            if plan is not None:
-                return plan.call(operands, traced)
+                return plan.run(operands) if single is None else single(*operands)
         except (DeviceError, InternalError):
             raise
         except (TracerError, OverflowError):  # the function names the operation that the user called
@@ -144,17 +165,40 @@ def _beside(function: Function, values: Sequence[Any]) -> _Beside | None:
         except OverflowError:
             return None
     operands: list[Any] = [x if type(x) is Array else atom for x, atom in zip(values, equation.inputs, strict=True)]
-    run = prepared(equation.primitive, operands, equation.params)
+    operation = Operation(equation.primitive, equation.params, prepared(equation.primitive, operands, equation.params))
     literals = tuple(atom.type if isinstance(atom, Literal) else None for atom in equation.inputs)
-    return _Beside(Operation(equation.primitive, equation.params, run), literals)
+    makers = tuple(None if t is None else _maker(type(x), t) for x, t in zip(values, literals, strict=True))
+    return _Beside(operation, literals, makers, program.outputs[0].type)
 
 
-def elementwise(function: Function) -> Function:
+def elementwise(function: F) -> F:
     """Return the elementwise function with prepared calls. A decorator for functions without other parameters."""
     calls = Elementwise(function)
 
     @wraps(function)
     def call(*operands: Any) -> Any:
+        if len(operands) == 2:
+            x, y = operands
+            if x.__class__ is not Array or y.__class__ is not Array:
+                return calls(*operands)
+            key: Any = (x._type or x.type, y._type or y.type)
+        elif len(operands) == 1:
+            x = y = operands[0]
+            if x.__class__ is not Array:
+                return calls(*operands)
+            key = (x._type or x.type,)
+        else:
+            return calls(*operands)
+        if calls.epoch == gate.epoch and not gate.overridden:
+            plan = calls.plans.get(key)
+            if plan is not None and plan.recorded is not None:
+                try:
+                    if x._trace is not None or y._trace is not None:
+                        return plan.recorded.on_traced(operands)[0]
+                    if not gate.closed or state.staging is None:
+                        return plan.single(*operands)
+                except TracerError:  # again below, where the function names itself
+                    pass
         return calls(*operands)
 
-    return call
+    return cast(F, call)

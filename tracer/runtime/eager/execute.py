@@ -28,12 +28,13 @@ from tracer.runtime.jit.trace_call import Traced
 from tracer.runtime.native.result_pool import release_kept
 from tracer.runtime.system.beside import beside
 from tracer.runtime.system.fork_safety import LARGE, apart_from_forks
-from tracer.runtime.system.ignore_fp_warnings import quiet, quietly
+from tracer.runtime.system.ignore_fp_warnings import again, quiet, quietly
 from tracer.runtime.system.locks import ForkSafeLock
-from tracer.runtime.values.wrapping import wrapped
+from tracer.runtime.values.wrapping import stored, wrapped
 from tracer.settings import config, gate, overrides
 from tracer.trace import trees
 from tracer.trace.array import Array, concrete
+from tracer.trace.prepared_program import literal_value
 from tracer.trace.source import user_source
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, check_sizes
@@ -43,8 +44,20 @@ if TYPE_CHECKING:
 else:
     finite_checks = LazyModule("tracer.runtime.values.finite_checks")
 
-Prepared = Callable[..., Sequence[Array]]
-"""Function from operands to outputs. The operands have the types, and literals the positions, of the prepared ones."""
+
+class Prepared(NamedTuple):
+    """Prepared call. The operands have the types, and literals the positions, of the prepared ones.
+
+    call: from operands to outputs. one: from operands to the only output, None for a primitive with several.
+    raw: from NumPy values to the output's value, or to a list of them if there are several, where NumPy does not warn.
+    It is None for operations that run compiled programs or code of the user.
+    """
+
+    call: Callable[..., Sequence[Array]]
+    one: Callable[..., Array] | None = None
+    raw: Callable[..., Any] | None = None
+
+
 
 _CAPACITY = 4096
 _FUNCTIONS = frozenset(MATH_FUNCTIONS)
@@ -55,6 +68,7 @@ class _Plain(NamedTuple):
 
     type: Type
     dtype: np.dtype[Any] | None  # None for keys, stacks and float0
+    shape: Any
     weak: bool
     scalar: Any  # the class of NumPy's scalars, for a type without axes
 
@@ -68,7 +82,7 @@ _lock = ForkSafeLock()
 
 def execute(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> Sequence[Array]:
     """Return the outputs of a primitive on concrete arrays and literals."""
-    return prepared(primitive, operands, params)(*operands)
+    return prepared(primitive, operands, params).call(*operands)
 
 
 def prepared(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> Prepared:
@@ -96,16 +110,16 @@ def prepared(primitive: Primitive, operands: Sequence[Operand], params: Mapping[
 
 def _prepare(primitive: Primitive, samples: Sequence[Operand], params: Mapping[str, Any]) -> Prepared:
     """Return the prepared call. It raises NonFiniteError where it makes a NaN or infinity that the settings refuse."""
-    run, nans, infs = _unchecked(primitive, samples, params), config.debug_nans, config.debug_infs
+    found, nans, infs = _unchecked(primitive, samples, params), config.debug_nans, config.debug_infs
     if not nans and not infs:
-        return run
+        return found
 
     def call(*xs: Operand) -> Sequence[Array]:
-        results = run(*xs)
+        results = found.call(*xs)
         finite_checks.check_call(primitive, xs, results, nans=nans, infs=infs)
         return results
 
-    return call
+    return Prepared(call, None if found.one is None else lambda *xs: call(*xs)[0])
 
 
 def _unchecked(primitive: Primitive, samples: Sequence[Operand], params: Mapping[str, Any]) -> Prepared:
@@ -113,46 +127,97 @@ def _unchecked(primitive: Primitive, samples: Sequence[Operand], params: Mapping
         if _is_inexact(primitive, samples):
             return _by_kernel(primitive, samples, params)
     elif primitive.eager is Eager.COMPILED and not _holds_stacks(samples, params):
-        return lambda *xs: _execute_compiled(primitive, xs, params)
+        return _by_program(primitive, params)
     plains, is_large = _outputs(primitive, samples, params), _is_large_call(primitive, samples)
     if primitive.effects_of(params) - {Effect.FAULT} or any(isinstance(value, Program) for value in params.values()):
-        return partial(_reentrant, _library_outputs if is_large else reference_outputs, primitive, params, plains)
+        run = _library_outputs if is_large else reference_outputs
+        return _without_raw(primitive, partial(_reentrant, run, primitive, params, plains))
+    rule: Callable[..., Any] | None = None  # returns the value as it is kept
+    if primitive.prepared is not None and not primitive.multiple:
+        rule = primitive.prepared(*[x.type for x in samples], **params)
     reference: Callable[..., Any] = partial(reference_of(primitive), **params) if params else reference_of(primitive)
+    reference = reference if rule is None else rule
     reference = _of_library(reference, samples) if is_large else reference
     if primitive.multiple:
 
-        def several(*xs: Operand) -> Sequence[Array]:
-            results = quietly(reference, *map(_value, xs))
-            return [_wrapped(value, plain) for value, plain in zip(results, plains, strict=True)]
+        def raw(*values: Any) -> list[Any]:
+            return [_stored(value, plain) for value, plain in zip(reference(*values), plains, strict=True)]
 
-        return several
-    (plain,) = plains
-    quick: Any = None if primitive.prepared is None else primitive.prepared(*[x.type for x in samples], **params)
-    if quick is not None:
-        quick = _of_library(quick, samples) if is_large else quick
-    count = len(samples) if all(type(x) is Array for x in samples) else None
-    match count, quick:
-        case 1, None:
-            return lambda x: (_wrapped(quiet.context.run(reference, x._value), plain),)
-        case 1, _:
-            return lambda x: (concrete(quiet.context.run(quick, x._value), plain.weak, plain.type),)
-        case 2, None:
-            return lambda x, y: (_wrapped(quiet.context.run(reference, x._value, y._value), plain),)
-        case 2, _:
-            return lambda x, y: (concrete(quiet.context.run(quick, x._value, y._value), plain.weak, plain.type),)
-        case _, None:
-            return lambda *xs: (_wrapped(quiet.context.run(reference, *map(_value, xs)), plain),)
-        case _:
-            return lambda *xs: (concrete(quiet.context.run(quick, *map(_value, xs)), plain.weak, plain.type),)
+        def several(*xs: Operand) -> Sequence[Array]:
+            values = quietly(reference, *map(_value, xs))
+            return [
+                concrete(_stored(x, plain), plain.weak, plain.type) for x, plain in zip(values, plains, strict=True)
+            ]
+
+        return Prepared(several, None, raw)
+    exact = _storing(reference, plains[0]) if rule is None else reference
+    return _of_one(_wrapping(exact, plains[0], all(type(x) is Array for x in samples), len(samples)), exact)
+
+
+def _by_program(primitive: Primitive, params: Mapping[str, Any]) -> Prepared:
+    return _without_raw(primitive, lambda *xs: _execute_compiled(primitive, xs, params))
+
+
+def _without_raw(primitive: Primitive, call: Callable[..., Sequence[Array]]) -> Prepared:
+    return Prepared(call, None if primitive.multiple else lambda *xs: call(*xs)[0])
+
+
+def _of_one(one: Callable[..., Array], raw: Callable[..., Any]) -> Prepared:
+    return Prepared(lambda *xs: (one(*xs),), one, raw)
+
+
+def _storing(reference: Callable[..., Any], plain: _Plain) -> Callable[..., Any]:
+    """Return the reference with its result as it is kept: of the type's dtype and shape, in C order."""
+
+    def raw(*values: Any) -> Any:
+        return _stored(reference(*values), plain)
+
+    return raw
+
+
+def _wrapping(raw: Callable[..., Any], plain: _Plain, are_arrays: bool, count: int) -> Callable[..., Array]:
+    """Return the function from operands to an array. are_arrays: whether no operand is a literal."""
+    type, weak = plain.type, plain.weak
+    if are_arrays and count == 1:
+
+        def one(x: Any) -> Array:
+            try:
+                value = quiet.run(raw, x._value)
+            except RuntimeError as error:
+                value = again(error, raw, x._value)
+            return concrete(value, weak, type)
+
+        return one
+    if are_arrays and count == 2:
+
+        def of_two(x: Any, y: Any) -> Array:
+            try:
+                value = quiet.run(raw, x._value, y._value)
+            except RuntimeError as error:
+                value = again(error, raw, x._value, y._value)
+            return concrete(value, weak, type)
+
+        return of_two
+    return lambda *xs: concrete(quietly(raw, *map(_value, xs)), weak, type)
 
 
 def _by_kernel(primitive: Primitive, samples: Sequence[Operand], params: Mapping[str, Any]) -> Prepared:
     loop = _kernel(primitive, samples, params)
     if loop is None:
-        return lambda *xs: _execute_compiled(primitive, xs, params)
+        return _by_program(primitive, params)
+    types: list[Any] = [x.type for x in samples]
+
+    def raw(*values: Any) -> Any:
+        given = [_scalar(v, t) if t.shape == () else concrete(v, t.weak, t) for v, t in zip(values, types, strict=True)]
+        return loop(*given)._value
+
     if all(type(x) is Array for x in samples):
-        return lambda *xs: (_owned(loop(*xs)),)
-    return lambda *xs: (_owned(loop(*[_scalar(x) if isinstance(x, Literal) else x for x in xs])),)
+        if len(samples) == 1:
+            (type_,) = types
+            weak = type_.weak
+            return _of_one(lambda x: _owned(loop(x)), lambda value: loop(concrete(value, weak, type_))._value)
+        return _of_one(lambda *xs: _owned(loop(*xs)), raw)
+    return _of_one(lambda *xs: _owned(loop(*[x if type(x) is Array else _scalar(x.value, x.type) for x in xs])), raw)
 
 
 def _reentrant(
@@ -160,7 +225,7 @@ def _reentrant(
 ) -> list[Array]:
     """Run a reference that may call user code, which may execute operations in turn."""
     results = run(primitive, [_value(x) for x in xs], params)
-    return [_wrapped(value, plain) for value, plain in zip(results, plains, strict=True)]
+    return [wrapped(value, plain.type) for value, plain in zip(results, plains, strict=True)]
 
 
 def _is_large_call(primitive: Primitive, operands: Sequence[Operand]) -> bool:
@@ -179,20 +244,18 @@ def _of_library(reference: Callable[..., Any], samples: Sequence[Operand]) -> Ca
 
 
 def _value(x: Operand) -> Any:
-    if not isinstance(x, Literal):
-        return x._value
-    return x.value if isinstance(x.value, np.generic) else np.asarray(x.value, x.type.dtype)
+    return literal_value(x) if isinstance(x, Literal) else x._value
 
 
-def _wrapped(value: Any, plain: _Plain) -> Array:
+def _stored(value: Any, plain: _Plain) -> Any:
+    """Return a reference's result as a NumPy array in C order, of the type's dtype and shape."""
     kind = value.__class__
     if kind is np.ndarray:
-        usual = value.dtype is plain.dtype and value.base is None and value.flags.c_contiguous
-        if usual and value.shape == plain.type.shape:
-            return concrete(value, plain.weak, plain.type)
+        if value.dtype is plain.dtype and value.flags.c_contiguous and value.shape == plain.shape:
+            return value
     elif kind is plain.scalar:
-        return concrete(np.asarray(value), plain.weak, plain.type)
-    return wrapped(value, plain.type)
+        return np.asarray(value)
+    return stored(value, plain.type)
 
 
 def _outputs(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> tuple[_Plain, ...]:
@@ -203,8 +266,8 @@ def _outputs(primitive: Primitive, operands: Sequence[Operand], params: Mapping[
 
 def _plain(type: Type) -> _Plain:
     if isinstance(type, StackType) or storage_type(type) is not type:
-        return _Plain(type, None, False, None)
-    return _Plain(type, type.dtype, type.weak, None if type.shape else type.dtype.type)
+        return _Plain(type, None, None, False, None)
+    return _Plain(type, type.dtype, type.shape, type.weak, None if type.shape else type.dtype.type)
 
 
 def output_types(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> tuple[Type, ...]:
@@ -238,7 +301,7 @@ def _is_inexact(primitive: Primitive, operands: Sequence[Operand]) -> bool:
 
 def _owned(array: Array) -> Array:
     """Return a new array after making the innermost trace its owner, which may rebind the handle."""
-    if state.innermost is not None:
+    if gate.closed and state.innermost is not None:
         array._owner = state.innermost.serial
     return array
 
@@ -271,8 +334,8 @@ def _refused(primitive: Primitive, params: Mapping[str, Any], *operands: Any) ->
     raise InternalError(f"the kernel of {primitive.name} refuses {', '.join(map(repr, operands))}")
 
 
-def _scalar(x: Literal) -> Array:
-    return concrete(np.asarray(x.value, x.type.dtype), x.type.weak)
+def _scalar(value: Any, type: Any) -> Array:
+    return concrete(np.asarray(value, type.dtype), type.weak, type)
 
 
 # Compiled: one program for each primitive, operand types, literals and parameters.
