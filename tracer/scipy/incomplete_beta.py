@@ -25,6 +25,7 @@ from tracer.numpy import (
     any,
     broadcast_arrays,
     exp,
+    inf,
     isnan,
     log,
     log1p,
@@ -45,7 +46,11 @@ _SETTLED = 2.0**-52
 
 
 def incomplete_beta(a: Array, b: Array, x: Array) -> Array:
-    """Return I(a, b, x) of arrays of one dtype; NaN for NaN, for a or b not positive, and for x outside [0, 1]."""
+    """Return I(a, b, x) of arrays of one dtype; NaN for NaN, for a or b negative, and for x outside [0, 1].
+
+    The limits at a or b of 0 or infinity are jumps: at x = 0 where a = 0 or b is infinite, at x = 1 where b = 0 or a is
+    infinite, NaN where both say so.
+    """
     return _at_shares(_inside, a, b, x, lambda x: x)
 
 
@@ -57,10 +62,12 @@ def incomplete_beta_rest(a: Array, b: Array, x: Array) -> Array:
 def _at_shares(formula: Callable[..., Array], a: Array, b: Array, x: Array, at_ends: Callable[[Array], Array]) -> Array:
     dtype = x.dtype
     a, b, x = broadcast_arrays(*(cast(v, dtypes.F64) for v in (a, b, x)))
-    valid = (a > 0) & (b > 0) & (x >= 0) & (x <= 1)
-    inside = valid & (x > 0) & (x < 1)
+    at_zero, at_one = (a == 0) | (b == inf), (b == 0) | (a == inf)
+    valid = (a >= 0) & (b >= 0) & (x >= 0) & (x <= 1) & ~(at_zero & at_one)
+    inside = valid & (x > 0) & (x < 1) & ~at_zero & ~at_one
     computed = formula(where(inside, a, 1.0), where(inside, b, 1.0), where(inside, x, 0.5))
-    return cast(where(inside, computed, where(valid, at_ends(x), float("nan"))), dtype)
+    end = where(at_zero & (x > 0), 1.0, where(at_one & (x < 1), 0.0, x))
+    return cast(where(inside, computed, where(valid, at_ends(end), float("nan"))), dtype)
 
 
 @custom_jvp

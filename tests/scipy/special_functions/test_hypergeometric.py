@@ -79,6 +79,7 @@ def test_gausss_function(domain: str) -> None:
 @pytest.mark.parametrize(("a", "b", "x"), [
     (1, 0, 1.0), (-2, -3, 1.0), (-3, -2, 1.0), (-2, -2, 1.0), (1.5, -2, 0.0), (1, 2, np.inf), (1, 2, -np.inf),
     (np.nan, 1, 1), (1, 2, 800.0), (0, 2, np.inf), (1.5, np.inf, 1.0), (1, 2, 0.0), (1, 2, np.nan),
+    (-1, -1, 0.0), (-2, -3, 0.0), (-3, -2, 0.0), (-4, -3, -1.0),
 ])  # fmt: skip
 def test_ends_of_kummers_function_are_scipys(a: float, b: float, x: float) -> None:
     np.testing.assert_allclose(JITTED[0](*map(float, (a, b, x))), scipy.special.hyp1f1(a, b, x), rtol=1e-14)
@@ -87,6 +88,7 @@ def test_ends_of_kummers_function_are_scipys(a: float, b: float, x: float) -> No
 def test_ends_of_kummers_function_where_scipys_are_not_limits() -> None:
     found = [float(hyp1f1(*v)) for v in ((0.0, 0.0, 1.0), (-1.0, 2.0, np.inf), (2.0, 1.0, -np.inf))]
     assert found == [1.0, -np.inf, 0.0]
+    assert [float(SLOPES[0](0.0, b, 1.0)[2]) for b in (0.0, -1.0, 2.0)] == [0.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize(("a", "b", "c", "x"), [

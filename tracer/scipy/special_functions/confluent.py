@@ -61,7 +61,7 @@ def _values(a: Array, b: Array, x: Array) -> Array:
     value = where(mirrored, -value, value)
     found = _unmirrored(p, q, value, mirrored, plain & usual)
     found = where(absolute(x) == inf, where((x < 0) & (a > 0), 0.0, where(found < 0, -inf, inf)), found)
-    found = where(usual, found, where(pole & (a != 0), inf, 1.0))
+    found = where(usual, found, where(pole & ~plain & (a != 0), inf, 1.0))
     flat = (absolute(b) == inf) & (absolute(a) < inf) & (absolute(x) < inf)
     return where(strange, where(flat, 1.0, nan), found)
 
@@ -79,7 +79,9 @@ def _is_end(x: Array) -> Array:
 
 
 def _by_x(a: Array, b: Array, x: Array) -> Array:
-    return a / b * _hyp1f1(a + 1.0, b + 1.0, x)
+    flat = (a == 0) & _is_end(b)  # 1F1 is 1 there, by `_values`
+    lower = where(flat, 1.0, b)
+    return where(flat, 0.0, a / lower * _hyp1f1(a + 1.0, lower + 1.0, x))
 
 
 _hyp1f1 = with_partials(_values, [None, None, _by_x])
