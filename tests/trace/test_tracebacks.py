@@ -141,3 +141,21 @@ def test_bugs_of_ours_keep_every_frame() -> None:
 @pytest.mark.parametrize("function", [tnp.sin, tnp.absolute, lax.bitwise_and, tracer.grad, random.normal, nn.relu])
 def test_public_functions_are_found_where_users_find_them(function: Any) -> None:
     assert pickle.loads(pickle.dumps(function)) is function
+
+
+def test_frames_without_a_line_are_shown_at_their_function() -> None:
+    """A call that is interrupted before its first line has none; Ctrl-C stays Ctrl-C."""
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    interrupted.__code__ = code = interrupted.__code__.replace(co_linetable=b"")
+    try:
+        tracer.jit(lambda x: interrupted())(1.0)
+    except KeyboardInterrupt as error:
+        last = error.__traceback__
+        while last is not None and last.tb_next is not None:
+            last = last.tb_next
+        error.__traceback__ = None  # pytest cannot print it
+    assert last is not None
+    assert (last.tb_frame.f_code, last.tb_lineno) == (code, code.co_firstlineno)

@@ -20,7 +20,7 @@ from tracer.errors import (
     TracerError,
     message,
 )
-from tracer.trace.parameters import refused_call, refused_object
+from tracer.trace.parameters import OF_OBJECTS, refused_call, refused_object
 from tracer.trace.source import is_ours, place, user_source
 from tracer.trace.transformed import Transformed
 
@@ -188,7 +188,7 @@ def told(error: BaseException, name: str | None = None) -> TracerError | None:
     """
     if isinstance(error, TracerError):
         return None
-    if name is not None and type(error) in (TypeError, ValueError) and all(map(is_ours, _codes(error))):
+    if name is not None and isinstance(error, OF_OBJECTS) and all(map(is_ours, _codes(error))):
         refused = refused_object(error, name.lstrip("_"))
         if refused is not None:
             return refused
@@ -212,7 +212,9 @@ def told(error: BaseException, name: str | None = None) -> TracerError | None:
     return None
 
 
-_SIZES = re.compile(r"array is too big|Maximum allowed dimension exceeded|iterator is too large|maximum supported dim")
+_SIZES = re.compile(
+    r"array is too big|Maximum allowed (size|dimension) exceeded|iterator is too large|maximum supported dim"
+)
 
 
 def too_deep(error: RecursionError) -> NestingError | None:
@@ -268,7 +270,8 @@ def tidy(error: BaseException) -> TracebackType | None:
     kept: TracebackType | None = None
     for frame in reversed(frames):
         if not is_ours(frame.tb_frame.f_code):
-            kept = TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+            line = frame.tb_lineno or frame.tb_frame.f_code.co_firstlineno  # none where a call was interrupted early
+            kept = TracebackType(kept, frame.tb_frame, frame.tb_lasti, line)
     return kept
 
 
