@@ -15,7 +15,10 @@ from tracer.ir import dtypes
 
 def joined(real: Any, imag: Any) -> Any:
     """Make complex numbers of their parts. Nothing is computed, so infinite parts survive."""
-    result = np.empty(np.broadcast_shapes(real.shape, imag.shape), dtypes.complex_dtype(real.dtype))
+    shape = real.shape
+    if imag.shape not in ((), shape):
+        shape = np.broadcast_shapes(shape, imag.shape)  # takes 32 axes at most
+    result = np.empty(shape, dtypes.complex_dtype(real.dtype))
     result.real, result.imag = real, imag
     return result
 

@@ -140,6 +140,19 @@ def gather_prepared(
     return elements
 
 
+def _flat_positions(operand: Shape, starts: Any, slice_sizes: Shape) -> Any:
+    """Return the position of every element of the windows in the flat operand, in the order of the windows: [n * size].
+
+    `ufunc.at` is an order faster on flat arrays than on others, and crashes for more than 32 axes.
+    """
+    steps = shape.strides(operand)
+    sizes = (*slice_sizes, *operand[len(slice_sizes) :])
+    offsets = np.zeros((), np.int64)
+    for size, step in zip(sizes, steps, strict=True):
+        offsets = np.add.outer(offsets, np.arange(size) * step)
+    return np.add.outer(starts @ np.array(steps[: len(slice_sizes)], np.int64), offsets).reshape(-1)
+
+
 def scatter_reference(combine: Any | None) -> Any:
     """Make the reference of a scatter.
 
@@ -150,7 +163,7 @@ def scatter_reference(combine: Any | None) -> Any:
         operand: Any, indices: Any, updates: Any, predicate: Any, *, dimension_numbers: ScatterDimensionNumbers,
         mode: GatherScatterMode, unique_indices: bool,
     ) -> Any:  # fmt: skip
-        numbers, result = dimension_numbers, np.array(operand)
+        numbers, result = dimension_numbers, np.array(operand, order="C")
         rank = len(numbers.update_window_dims) + len(numbers.inserted_window_dims) + len(numbers.operand_batching_dims)
         slice_sizes = numbers.slice_sizes(rank, updates.shape)
         windows = find_windows(operand.shape[:rank], indices, predicate, numbers.as_gather, slice_sizes, mode)
@@ -158,15 +171,15 @@ def scatter_reference(combine: Any | None) -> Any:
         batch_axes = [axis for axis in range(update_rank) if axis not in numbers.update_window_dims]
         values = updates.transpose((*batch_axes, *numbers.update_window_dims, *range(update_rank, updates.ndim)))
         values = values.reshape((len(windows.live), *slice_sizes, *operand.shape[rank:]))
+        if combine is not None:
+            positions = _flat_positions(operand.shape, windows.starts[windows.live], slice_sizes)
+            with np.errstate(all="ignore"):
+                combine.at(result.reshape(-1), positions, values[windows.live].reshape(-1))
+            return result
         view = movable_view(result, slice_sizes)
         order = (*view.moving, *view.whole, *range(rank, operand.ndim))
         values = values.transpose((0, *(1 + axis for axis in order)))
-        index = window_index(windows.starts[windows.live], view.moving, slice_sizes)
-        if combine is None:
-            view.array[index] = values[windows.live]
-        else:
-            with np.errstate(all="ignore"):
-                combine.at(view.array, index, values[windows.live])
+        view.array[window_index(windows.starts[windows.live], view.moving, slice_sizes)] = values[windows.live]
         return result
 
     return reference
