@@ -10,7 +10,8 @@ import pytest
 
 import tracer.numpy as tnp
 from tests.mistakes.told import fails
-from tracer import errors, jit, lax, random, scipy
+from tracer import errors, jit, lax, nn, random, scipy
+from tracer.trace.tracebacks import boundary
 
 X = np.ones((2, 3))
 WINDOWS = lax.GatherDimensionNumbers((1,), (0,), (0,))
@@ -103,3 +104,60 @@ def test_errors_of_the_users_own_objects_stay_as_they_are() -> None:
     with pytest.raises(TypeError) as caught:
         lax.reduce_sum(X, Axes())  # type: ignore[arg-type]
     assert type(caught.value) is TypeError
+
+
+ARRAYLESS: dict[str, Callable[[], Any]] = {
+    "gather": lambda: lax.gather("", X, WINDOWS, (1, 3)),
+    "index_in_dim": lambda: lax.index_in_dim("", 0),
+    "dynamic_index_in_dim": lambda: lax.dynamic_index_in_dim(operand="", index=0),
+    "dynamic_slice": lambda: lax.dynamic_slice("", (0,), (1,)),
+    "dynamic_slice_in_dim": lambda: lax.dynamic_slice_in_dim("", 0, 1),
+    "dynamic_update_slice": lambda: lax.dynamic_update_slice("", X, (0, 0)),
+}
+
+
+@pytest.mark.parametrize("name", list(ARRAYLESS))
+def test_texts_where_arrays_are_taken(name: str) -> None:
+    for call in (ARRAYLESS[name], jit(ARRAYLESS[name])):
+        with pytest.raises(errors.ArgumentError, match=rf"^{name} at \S+ takes arrays and scalars\n  got str\n"):
+            call()
+
+
+def test_attributes_that_no_argument_lacks_stay_bugs() -> None:
+    """The error is about an argument only where one is of that class."""
+
+    def broken(x: Any) -> Any:
+        return None.ndim  # type: ignore[attr-defined]
+
+    broken.__code__ = broken.__code__.replace(co_filename=errors.__file__)
+    with pytest.raises(AttributeError):
+        boundary(broken)(X)
+
+
+REFUSED: dict[str, Callable[[], Any]] = {
+    "flags": lambda: lax.cumsum(X, reverse=np.array([True, False])),
+    "sizes": lambda: nn.avg_pool(np.ones((1, 4, 4, 1)), [np.ones(2), "y"]),
+    "dtypes of records": lambda: lax.iota((), 3),
+    "texts that are no Unicode": lambda: lax.iota("\ud800", 3),
+    "dtypes of bits": lambda: random.bits(random.key(0), (), ()),
+    "dtypes of signs": lambda: random.rademacher(random.key(0), (), ()),
+    "orders whose factorials overflow": lambda: lax.polygamma(171, 1.5),
+    "ranks that no array has": lambda: lax.broadcast_to_rank(X, 2**62),
+    "sizes beyond memory": lambda: scipy.special.multigammaln(3.0, 2**200),
+    "a number for a diagonal": lambda: scipy.linalg.eigh_tridiagonal(5.0, np.ones(2)),
+    "a negative length": lambda: scipy.signal.hilbert(np.ones(3), -1),
+}
+
+
+@pytest.mark.parametrize("what", list(REFUSED))
+def test_objects_that_numpy_or_python_refused(what: str) -> None:
+    with pytest.raises(errors.TracerError):
+        REFUSED[what]()
+
+
+def test_arrays_of_more_axes_than_parts_of_numpy_take() -> None:
+    """NumPy's `ufunc.at` crashes above 32 axes, and its `broadcast` refuses them."""
+    x = np.arange(2.0).reshape(2, *(1,) * 39)
+    assert np.asarray(tnp.asarray(x).at[np.array([1, 1])].add(1.0)).ravel().tolist() == [0.0, 3.0]
+    assert np.asarray(lax.conj(x)).ravel().tolist() == [0.0, 1.0]
+    assert lax.reduce_precision(np.ones(2), 2**200, 2).tolist() == [1.0, 1.0]

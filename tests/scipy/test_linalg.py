@@ -320,3 +320,11 @@ def test_a_helmert_matrix_has_a_row() -> None:
 def test_matrices_that_no_memory_holds_are_refused(name: str) -> None:
     with pytest.raises(ShapeError, match=rf"^{name} at .*: the matrix is too large\n  got n="):
         getattr(linalg, name)(2**62)
+
+
+def test_directions_of_expm_frechet_broadcast() -> None:
+    a, e = np.diag([1.0, 2.0]), np.arange(8.0).reshape(2, 2, 2)
+    for found, expected in zip(linalg.expm_frechet(a, e), scipy.linalg.expm_frechet(a, e), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    with pytest.raises(ShapeError, match="A and E are of one shape"):
+        linalg.expm_frechet(np.eye(2), np.ones(2))

@@ -33,6 +33,8 @@ from tracer.trace.convert import as_array
 from tracer.trace.integers import integer, integers, pairs
 from tracer.trace.source import here
 
+_MOST_AXES = 64  # as NumPy
+
 
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """Merge the axes from `start_dimension` to `stop_dimension` (excluded; None: to the end) into one.
@@ -112,7 +114,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
 def broadcast_to_rank(x: Any, rank: int) -> Array:
     """Insert axes of size 1 in front, until there are `rank` axes.
 
-    x: an array [*s]. Returns its dtype, [1, ..., *s]. Raises ShapeError for a smaller rank.
+    x: an array [*s]. Returns its dtype, [1, ..., *s]. Raises ShapeError for a smaller rank, or one above 64.
 
     >>> tracer.lax.broadcast_to_rank(tnp.zeros(3), 3).shape
     (1, 1, 3)
@@ -124,6 +126,10 @@ def broadcast_to_rank(x: Any, rank: int) -> Array:
             message(f"broadcast_to_rank{here()}: the rank must not fall", f"got rank {rank} for {given.type}",
                     help="squeeze drops axes")
         )  # fmt: skip
+    if rank > _MOST_AXES:
+        raise ShapeError(
+            message(f"broadcast_to_rank{here()}: arrays have at most {_MOST_AXES} axes", f"got rank {rank}")
+        )
     return expand_dims(given, range(rank - given.ndim))
 
 

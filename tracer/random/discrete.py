@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from tracer.errors import ArgumentError, DTypeError, message
 from tracer.ir import dtypes
 from tracer.ir.dtypes import finfo
 from tracer.primitives.elementwise.arithmetic import add, div, mul, neg, sub
 from tracer.primitives.elementwise.comparison import eq, lt, select
-from tracer.primitives.elementwise.conversion import convert_element_type
+from tracer.primitives.elementwise.conversion import convert_element_type, dtype_named
 from tracer.primitives.elementwise.exponential import log, log1p
 from tracer.primitives.elementwise.rounding import floor
 from tracer.random.arguments import (
@@ -64,7 +62,13 @@ def rademacher(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
     """
     heads = bernoulli(key, 0.5, shape_of("rademacher", shape))
     result: Array = sub(
-        mul(convert_element_type(heads, config.default_int if dtype is None else np.dtype(dtype)), 2), 1
+        mul(
+            convert_element_type(
+                heads, config.default_int if dtype is None else dtype_named("random.rademacher", dtype)
+            ),
+            2,
+        ),
+        1,
     )
     return result
 

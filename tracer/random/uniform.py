@@ -16,7 +16,7 @@ from tracer.primitives.elementwise.arithmetic import add, clamp, mul, sub
 from tracer.primitives.elementwise.arithmetic import max as maximum
 from tracer.primitives.elementwise.bits import and_, or_, shift_right_logical
 from tracer.primitives.elementwise.comparison import gt, le, select
-from tracer.primitives.elementwise.conversion import bitcast_convert_type, convert_element_type
+from tracer.primitives.elementwise.conversion import bitcast_convert_type, convert_element_type, dtype_named
 from tracer.primitives.elementwise.rounding import rem
 from tracer.random.arguments import (
     Parameter,
@@ -44,7 +44,7 @@ def bits(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
     Array([167, 146], u8)
     """
     keys, sizes = one_key("bits", key), shape_of("bits", shape)
-    chosen = dtypes.U64 if dtype is None else np.dtype(dtype)
+    chosen = dtypes.U64 if dtype is None else dtype_named("random.bits", dtype)
     if not dtypes.is_unsigned(chosen):
         raise DTypeError(
             message(f"random.bits{here()} gives unsigned integers", f"got dtype {chosen}", help="as in dtype='uint32'")

@@ -143,7 +143,7 @@ def eigh_tridiagonal(
     del tol, key
     _choice("eigh_tridiagonal", "select", select, ("a", "i"))
     main, beside = both("eigh_tridiagonal", d, e)
-    if (*main.shape[:-1], main.shape[-1] - 1) != beside.shape:
+    if main.ndim < 1 or (*main.shape[:-1], main.shape[-1] - 1) != beside.shape:
         raise ShapeError(
             message(f"eigh_tridiagonal{here()}: e has one element fewer than d", f"got {main.type} and {beside.type}")
         )

@@ -15,7 +15,23 @@ from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.lax import custom_linear_solve, fori_loop, while_loop
 from tracer.numpy import abs as absolute
-from tracer.numpy import arange, ceil, clip, diagonal, exp2, eye, linalg, log2, nan, ones_like, sqrt, triu, where, zeros
+from tracer.numpy import (
+    arange,
+    broadcast_arrays,
+    ceil,
+    clip,
+    diagonal,
+    exp2,
+    eye,
+    linalg,
+    log2,
+    nan,
+    ones_like,
+    sqrt,
+    triu,
+    where,
+    zeros,
+)
 from tracer.numpy.core.conversion import array_of, unified
 from tracer.numpy.core.promotion import promoted_inexact
 from tracer.numpy.linalg.solving import both
@@ -93,16 +109,17 @@ def _combined(powers: list[Array], coefficients: list[float]) -> Array:
 def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> Any:
     """Return the exponential of A and its derivative along E, or the derivative alone.
 
-    A, E: [*s, n, n], of floats or complex numbers; method: without effect; compute_expm: whether to return the
-    exponential, too. Returns (expm, derivative), each [*s, n, n].
+    A, E: [*s, n, n] and [*t, n, n], which broadcast, of floats or complex numbers; method: without effect;
+    compute_expm: whether to return the exponential, too. Returns (expm, derivative), each broadcast.
 
     >>> tracer.scipy.linalg.expm_frechet(tnp.zeros((1, 1)), tnp.ones((1, 1)), compute_expm=False)
     Array([[1.]], f64)
     """
     del method
     a, e = both("expm_frechet", A, E)
-    if a.shape != e.shape:
+    if min(a.ndim, e.ndim) < 2 or a.shape[-2:] != e.shape[-2:]:
         raise ShapeError(message(f"expm_frechet{here()}: A and E are of one shape", f"got {a.type} and {e.type}"))
+    a, e = broadcast_arrays(a, e)
     value, derivative = jvp(expm, (a,), (e,))
     return (value, derivative) if compute_expm else derivative
 

@@ -26,6 +26,9 @@ _WRONG = re.compile(
     r"'[\w.]+' object is not (iterable|subscriptable)|object of type '[\w.]+' has no len\(\)|unhashable type: .*"
     r"|cannot unpack non-iterable .*|(not enough|too many) values to unpack .*|Cannot (interpret|construct) .* dtype.*"
     r"|Cannot interpret .* as a data type|data type .* not understood|.*inhomogeneous shape.*"
+    r"|Tuple must have size 2, .*|'utf-8' codec can't encode .*"
+    r"|The truth value of an array with more than one element is ambiguous.*"
+    r"|only integer scalar arrays can be converted to a scalar index"
 )
 _WANTED = (
     (re.compile(r"'(\w+)' object cannot be interpreted as an integer"), "an integer is wanted"),
@@ -46,8 +49,18 @@ def refused_call(error: BaseException, name: str) -> str | None:
     )
 
 
+OF_OBJECTS = (TypeError, ValueError, AttributeError)
+_OF_ARRAYS = frozenset(("dtype", "ndim", "shape", "size", "type"))
+
+
 def refused_object(error: BaseException, name: str) -> ArgumentError | None:
     """Return Python's error about an argument of the wrong form as one of ours; None for other errors."""
+    if isinstance(error, AttributeError):
+        if error.name not in _OF_ARRAYS or not _is_argument(error.obj, error):
+            return None
+        said = f"{name}{here()} takes arrays and scalars"
+        remedy = "convert it with tracer.numpy.asarray"
+        return ArgumentError(message(said, f"got {type(error.obj).__name__}", help=remedy))
     for pattern, wanted in _WANTED:
         found = pattern.fullmatch(str(error))
         if found is not None:
@@ -58,6 +71,12 @@ def refused_object(error: BaseException, name: str) -> ArgumentError | None:
     return ArgumentError(
         message(f"{name}{here()}: an argument is not of the expected form", f"got: {error}", help=remedy)
     )
+
+
+def _is_argument(value: object, error: BaseException) -> bool:
+    """Whether the call that met the error has an argument of the value's type: `args` and `kwargs` of its frame."""
+    met = {} if error.__traceback__ is None else error.__traceback__.tb_frame.f_locals
+    return any(type(value) is type(x) for x in (*met.get("args", ()), *met.get("kwargs", {}).values()))
 
 
 def _why(parameter: str, name: str) -> str | None:

@@ -142,3 +142,11 @@ def test_wrong_calls_are_refused() -> None:
         signal.savgol_filter(x, 3, 3)
     with pytest.raises(errors.ArgumentError, match="the signal is real"):
         signal.hilbert(x + 1j)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("name", ["welch", "periodogram", "stft", "csd"])
+def test_spectra_of_no_samples_are_empty(name: str, axis: int) -> None:
+    for shape in ((2, 0), (0, 3)):
+        signals = [np.zeros(shape)] * (2 if name == "csd" else 1)
+        agree(getattr(signal, name)(*signals, axis=axis), getattr(scipy.signal, name)(*signals, axis=axis))

@@ -32,7 +32,7 @@ class _Layout:
         self.sign = 1 << (width - 1)
         self.infinity = ((1 << exponent) - 1) << fraction
         self.narrower = exponent_bits < exponent
-        bias, new_bias = (1 << (exponent - 1)) - 1, (1 << (exponent_bits - 1)) - 1
+        bias, new_bias = ((1 << (bits - 1)) - 1 for bits in (exponent, min(exponent, exponent_bits)))
         self.highest = (bias + new_bias) << fraction  # exponents above this overflow
         self.lowest = (bias - new_bias) << fraction  # exponents up to this flush to zero
 

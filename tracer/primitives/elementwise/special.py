@@ -96,13 +96,13 @@ digamma_p = Primitive(
 )  # fmt: skip
 
 _infer_float = pointwise_infer("polygamma", "f")
+_LARGEST_ORDER = 170
 
 
 def _polygamma_infer(x: Type, *, order: int) -> Type:
-    if order < 1:
-        raise ArgumentError(
-            message(f"polygamma{here()}: the order must be 1 or more", f"got {order}", help="order 0 is digamma")
-        )
+    if not 1 <= order <= _LARGEST_ORDER:
+        known = f"the order must be 1 or more, and at most {_LARGEST_ORDER}: f64 holds no larger factorial"
+        raise ArgumentError(message(f"polygamma{here()}: {known}", f"got {order}", help="order 0 is digamma"))
     result: Type = _infer_float(x)
     return result
 

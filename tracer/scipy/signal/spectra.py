@@ -32,6 +32,7 @@ from tracer.numpy import (
     sqrt,
     sum,
     where,
+    zeros,
 )
 from tracer.numpy.core.conversion import array_of, unified
 from tracer.numpy.core.promotion import promoted_inexact
@@ -72,6 +73,8 @@ def csd(
     first, second = unified("csd", [promoted_inexact("csd", v)[0] for v in (x, y)])
     along = axis_index(axis, first.ndim, f"csd{here()}")
     first, second = moveaxis(first, along, -1), moveaxis(second, axis_index(axis, second.ndim, f"csd{here()}"), -1)
+    if not (first.size and second.size):
+        return _of_no_samples(2, along, first, second)  # type: ignore[return-value]
     size = max(first.shape[-1], second.shape[-1])
     first, second = (pad(v, [(0, 0)] * (v.ndim - 1) + [(0, size - v.shape[-1])]) for v in (first, second))
     parts = _division("csd", window, nperseg, noverlap, nfft, size, first)
@@ -93,6 +96,8 @@ def welch(
     (signal,) = promoted_inexact("welch", x)
     along = axis_index(axis, signal.ndim, f"welch{here()}")
     signal = moveaxis(signal, along, -1)
+    if not signal.size:
+        return _of_no_samples(2, along, signal)  # type: ignore[return-value]
     parts = _division("welch", window, nperseg, noverlap, nfft, signal.shape[-1], signal)
     frequencies, found = _densities("welch", signal, None, fs, parts, detrend, return_onesided, scaling)
     return frequencies, moveaxis(_averaged("welch", found, average), -1, along)
@@ -134,6 +139,8 @@ def stft(
     (signal,) = promoted_inexact("stft", x)
     along = axis_index(axis, signal.ndim, f"stft{here()}")
     signal = moveaxis(signal, along, -1)
+    if not signal.size:
+        return _of_no_samples(3, along, signal)  # type: ignore[return-value]
     parts = _division("stft", window, nperseg, noverlap, nfft, signal.shape[-1], signal)
     if boundary is not None:
         signal = extended("stft", signal, parts.size // 2, boundary)
@@ -191,7 +198,7 @@ def hilbert(x: Any, N: int | None = None, axis: int = -1) -> Array:
     """Return the analytic signal: x without its negative frequencies, whose real part is x.
 
     x: real numbers [*s]; N: the length, by default the axis's; axis: one axis. Returns complex numbers [*s].
-    Raises ArgumentError for complex numbers.
+    Raises ArgumentError for complex numbers, and for no samples.
 
     >>> tracer.scipy.signal.hilbert(tnp.asarray([2.0, 1.0, 0.0, 1.0])).imag
     Array([ 0.,  1.,  0., -1.], f64)
@@ -201,6 +208,8 @@ def hilbert(x: Any, N: int | None = None, axis: int = -1) -> Array:
         raise ArgumentError(message(f"hilbert{here()}: the signal is real", f"got {signal.type}", help="take x.real"))
     along = axis_index(axis, signal.ndim, f"hilbert{here()}")
     size = signal.shape[along] if N is None else integer("hilbert", "N", N)
+    if size < 1:
+        raise ArgumentError(message(f"hilbert{here()}: the length is 1 or more", f"got {size} for {signal.type}"))
     weights = np.zeros(size)
     weights[0] = 1
     weights[1 : (size + 1) // 2] = 2
@@ -234,6 +243,13 @@ def _division(
             )
         )
     return _Segments(values, count - overlap, length)
+
+
+def _of_no_samples(count: int, along: int, *signals: Array) -> tuple[Array, ...]:
+    """Return empty arrays of the shape of the signals, as SciPy and JAX do."""
+    outer, inner = np.broadcast_shapes(*(x.shape[:-1] for x in signals)), min(x.shape[-1] for x in signals)
+    found = moveaxis(zeros((*outer, inner), dtypes.real_dtype(signals[0].dtype)), -1, along)
+    return (found,) * count
 
 
 def _one_sided(signal: Array, wanted: bool) -> bool:
