@@ -161,3 +161,11 @@ def test_arrays_of_more_axes_than_parts_of_numpy_take() -> None:
     assert np.asarray(tnp.asarray(x).at[np.array([1, 1])].add(1.0)).ravel().tolist() == [0.0, 3.0]
     assert np.asarray(lax.conj(x)).ravel().tolist() == [0.0, 1.0]
     assert lax.reduce_precision(np.ones(2), 2**200, 2).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("decimals", [-(2**32), -25, -3, 400, 2**32])
+def test_rounding_to_any_digits(decimals: int) -> None:
+    """Tens that a dtype does not hold, or digits that it does not have, were an OverflowError."""
+    for dtype in ("bool", "int8", "int64", "float64", "complex128"):
+        x = np.array([1, 0, 1], dtype)
+        np.testing.assert_array_equal(tnp.round(x, decimals), x if decimals > 0 else np.zeros_like(x))

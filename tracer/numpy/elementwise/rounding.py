@@ -83,11 +83,14 @@ def rint(x: Any, /) -> Array:
     return _of_parts(floating(operand("rint", x)), rounding.round_even)
 
 
+_MOST_DIGITS = 308  # 10 to this power is the last that f64 holds
+
+
 @makes_new
 def round(a: Any, decimals: int = 0) -> Array:
     """Return x rounded to `decimals` digits, ties to even; negative `decimals` round to tens, hundreds, ...
 
-    a: [*s]; decimals: a concrete integer. Returns [*s], in a's dtype.
+    a: [*s]; decimals: a concrete integer. Returns [*s], in a's dtype: zeros where tens, hundreds, ... exceed it.
 
     >>> tnp.round(tnp.asarray([0.5, 1.25, 2.675]), 1)
     Array([0.5, 1.2, 2.7], f64)
@@ -96,11 +99,16 @@ def round(a: Any, decimals: int = 0) -> Array:
     if not dtypes.is_inexact(value.dtype):
         if decimals >= 0:
             return value
+        largest = 1 if dtypes.is_bool(value.dtype) else dtypes.iinfo(value.dtype).max
+        if -decimals > _MOST_DIGITS or 10 ** (-decimals) > largest:
+            return arithmetic.mul(value, value.dtype.type(0))
         tens = value.dtype.type(10 ** (-decimals))
         whole = rounding.round_even(arithmetic.div(cast(value, dtypes.F64), float(tens)))
         return arithmetic.mul(cast(whole, value.dtype), tens)
     if decimals == 0:
         return _of_parts(value, rounding.round_even)
+    if builtins.abs(decimals) > _MOST_DIGITS:
+        return value if decimals > 0 else arithmetic.mul(value, value.dtype.type(0))
     scale = 10.0 ** builtins.abs(decimals)
     shift, back = (arithmetic.mul, arithmetic.div) if decimals > 0 else (arithmetic.div, arithmetic.mul)
     return _of_parts(value, lambda part: back(rounding.round_even(shift(part, scale)), scale))
