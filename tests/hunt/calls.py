@@ -346,6 +346,8 @@ def beside(call: Call, ours: Outcome) -> Iterator[tuple[str, str]]:
             return
         before = theirs
         texts.append((f"beside {other} {text.split(':')[0]}", text))
+        if other == "NumPy":  # the meaning itself: no library's NaN excuses another value
+            break
     yield from texts[:1]
 
 
@@ -359,11 +361,11 @@ def _chosen(ours: list[Any], first: list[Any], second: list[Any]) -> list[Any]:
 
 def others(call: Call) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Who else has the function of a call."""
-    if jax is not None:
-        yield "JAX", lambda: call(jax_root(), *map(jax.numpy.asarray, call.arrays))
-    elif call.method is None and call.name in REFERENCES:
+    if call.method is None and call.name in REFERENCES:
         args, options = filled((call.args, call.options), tracer, call.arrays)
         yield "NumPy", lambda: REFERENCES[call.name](*args, **options)
+    if jax is not None:
+        yield "JAX", lambda: call(jax_root(), *map(jax.numpy.asarray, call.arrays))
     if call.name.startswith(("scipy.special.", "scipy.stats.", "scipy.linalg.", "scipy.signal.")):
         yield "SciPy", lambda: call(SCIPY, *map(_widened, call.arrays))
 
@@ -420,7 +422,7 @@ def _windows(
 
 
 _JOINS: dict[str, Any] = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
-# Results that are worth a comparison where JAX is absent.
+# Meanings in NumPy, which decide where they have a result.
 REFERENCES: dict[str, Callable[..., Any]] = {
     "ops.segment_sum": _segments(0, np.add.at), "ops.segment_prod": _segments(1, np.multiply.at),
     "ops.segment_max": _segments(-np.inf, np.maximum.at), "ops.segment_min": _segments(np.inf, np.minimum.at),
