@@ -71,7 +71,6 @@ def pull(tape: Tape, linear: LinearTape | None, cotangents: Sequence[Operand]) -
     return [_operand(pending[v], v) if v in pending else Zero(tangent_type(v.type)) for v in tape.inputs]
 
 
-
 def _pull_values(entries: Sequence[Entry], left: int, pending: dict[Var, Any]) -> int:
     """Pull NumPy arrays back along the first `left` entries, from the last one on.
 

@@ -58,7 +58,6 @@ class Prepared(NamedTuple):
     raw: Callable[..., Any] | None = None
 
 
-
 _CAPACITY = 4096
 _FUNCTIONS = frozenset(MATH_FUNCTIONS)
 
