@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tracer.errors import StorageDTypeError
 from tracer.ir.primitive import Zero
 from tracer.ir.program import Literal, Program, Var
 from tracer.ir.types import is_differentiable, tangent_type
@@ -32,11 +33,11 @@ class Pullback(NamedTuple):
     """Pullback of a recipe, from (residuals..., output cotangents...) to cotangents of the active inputs.
 
     sums: for each active input the number of a value of the program, None for a zero cotangent, and the addition of
-    NumPy arrays of the type. is_raw: whether the program runs on NumPy arrays, and has one cotangent.
+    NumPy arrays of the type, where there is one. is_raw: whether the program runs on NumPy arrays, and has one cotangent.
     """
 
     program: PreparedProgram
-    sums: list[tuple[int | None, Callable[..., Any]]]
+    sums: list[tuple[int | None, Callable[..., Any] | None]]
     is_raw: bool
 
     def run(self, operands: Sequence[Operand]) -> list[Operand | None]:
@@ -99,7 +100,7 @@ def _pull_values(entries: Sequence[Entry], left: int, pending: dict[Var, Any]) -
         for input, (n, add) in zip(inputs, pullback.sums):  # noqa: B905  # as many, in half the time
             if n is not None:
                 before = pending.get(input)
-                pending[input] = values[n] if before is None else add(before, values[n])
+                pending[input] = values[n] if before is None else add(before, values[n])  # type: ignore[misc]  # is_raw
     return 0
 
 
@@ -173,10 +174,18 @@ def _pullback(entry: Entry, cotangents: Sequence[Operand]) -> Pullback:
     assert not staged.constants, "a pullback reads residuals and cotangents alone"
     program = PreparedProgram(_without_unread(staged.program))
     found = iter(program.results)
-    samples = [zero_here(tangent_type(v.type)) for v in entry.inputs]
-    adders = [eager.prepare(add_p, (sample, sample), {}).raw for sample in samples]
+    adders = [_adder(zero_here(tangent_type(v.type))) for v in entry.inputs]
     sums = [(None if zero else next(found), add) for zero, add in zip(is_zero, adders, strict=True)]
     return Pullback(program, sums, program.is_raw and len(cotangents) == 1 and None not in adders)
+
+
+def _adder(sample: Operand) -> Callable[..., Any] | None:
+    """Return the addition of NumPy arrays of a type; None for a type that additions do not compute in."""
+    try:
+        add: Callable[..., Any] | None = eager.prepare(add_p, (sample, sample), {}).raw
+    except StorageDTypeError:
+        return None
+    return add
 
 
 def _without_unread(program: Program) -> Program:
