@@ -33,7 +33,8 @@ class Pullback(NamedTuple):
     """Pullback of a recipe, from (residuals..., output cotangents...) to cotangents of the active inputs.
 
     sums: for each active input the number of a value of the program, None for a zero cotangent, and the addition of
-    NumPy arrays of the type, where there is one. is_raw: whether the program runs on NumPy arrays, and has one cotangent.
+    NumPy arrays of the type, None where there is none. is_raw: whether the program runs on NumPy arrays, and has one
+    cotangent.
     """
 
     program: PreparedProgram
@@ -100,7 +101,7 @@ def _pull_values(entries: Sequence[Entry], left: int, pending: dict[Var, Any]) -
         for input, (n, add) in zip(inputs, pullback.sums):  # noqa: B905  # as many, in half the time
             if n is not None:
                 before = pending.get(input)
-                pending[input] = values[n] if before is None else add(before, values[n])  # type: ignore[misc]  # is_raw
+                pending[input] = values[n] if before is None else add(before, values[n])
     return 0
 
 

@@ -45,3 +45,38 @@ def test_functions_of_libraries_are_guarded_by_name_alone() -> None:
     found = {(guard.holder is namespace, guard.name) for guard in guards_of(function)}
     assert {(True, "sin"), (True, "len")} <= found
     assert all(holder is namespace or holder is function for holder in (guard.holder for guard in guards_of(function)))
+
+
+FACTOR = 1.0
+
+
+class Scaled:
+    """Callable object whose call reads a global."""
+
+    def __call__(self, x: Any) -> Any:
+        return x * FACTOR
+
+
+SCALED = Scaled()
+
+
+def by_name(x: Any) -> Any:
+    return SCALED(x) + 0.0
+
+
+@pytest.mark.parametrize("function", [SCALED, by_name], ids=["the object", "a global that is one"])
+def test_the_call_of_an_object_is_followed(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    f = jit(function)
+    assert float(f(2.0)) == 2.0
+    monkeypatch.setitem(globals(), "FACTOR", 10.0)
+    assert float(f(2.0)) == 20.0
+
+
+def test_functions_are_followed_to_any_depth() -> None:
+    names: dict[str, Any] = {"K": 1.0}
+    source = "".join(f"def f{n}(x): return f{n + 1}(x)\n" for n in range(400)) + "def f400(x): return x * K\n"
+    exec(compile(source, "chain.py", "exec"), names)
+    f = jit(names["f0"])
+    assert float(f(2.0)) == 2.0
+    names["K"] = 3.0
+    assert float(f(2.0)) == 6.0

@@ -23,7 +23,7 @@ from tracer.numpy.core.promotion import (
     promoted_numbers,
     promoted_real,
 )
-from tracer.primitives.base.broadcasting import full_like
+from tracer.primitives.base.broadcasting import broadcast_in_dim, full_like
 from tracer.primitives.elementwise import arithmetic, bits, comparison, rounding
 from tracer.primitives.elementwise import complex as parts
 from tracer.primitives.elementwise.divisors import checked_divisor
@@ -132,7 +132,9 @@ def fmod(x1: Any, x2: Any, /) -> Array:
     x, y = promoted_counts("fmod", x1, x2)
     if dtypes.is_integer(_dtype("fmod", x, y)):
         y = checked_divisor("fmod", y)
-        y = comparison.select(comparison.eq(y, 0), 1, y) if isinstance(y, Array) or y.value == 0 else y
+        if not isinstance(y, Array):  # one preparation serves all numbers, so none decides
+            y = broadcast_in_dim(y, x.shape if isinstance(x, Array) else (), ())
+        y = comparison.select(comparison.eq(y, 0), 1, y)
     return rounding.rem(x, y)
 
 

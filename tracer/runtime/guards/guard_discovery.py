@@ -19,27 +19,25 @@ from tracer.runtime.guards.guards import FUNCTION_SLOTS, Guard
 from tracer.trace.source import is_ours
 from tracer.trace.transformed import Transformed
 
-_DEEPEST = 8  # functions that call each other
 _PACKAGE = __name__.partition(".")[0]
 
 
 def guards_of(function: Any) -> list[Guard]:
     """Return guards on the names that a function reads, and on the functions under these names, each once."""
     found: dict[tuple[int, str], Guard] = {}
-    _visit(function, _DEEPEST, found, set())
+    seen: set[int] = set()
+    waiting = [function]  # a stack: users' functions call each other to any depth
+    while waiting:
+        value = waiting.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        inner: list[Any] = []
+        for guard in _read_by(value) if is_users(value) else ():
+            found.setdefault((id(guard.holder), guard.name), guard)
+            inner.append(guard.value)
+        waiting += reversed([*inner, *_behind(value)])
     return list(found.values())
-
-
-def _visit(value: Any, depth: int, found: dict[tuple[int, str], Guard], seen: set[int]) -> None:
-    """Add guards on what a value reads. A closure that calls itself would keep them until the collector runs."""
-    if not depth or id(value) in seen:
-        return
-    seen.add(id(value))
-    for guard in _read_by(value) if is_users(value) else ():
-        found.setdefault((id(guard.holder), guard.name), guard)
-        _visit(guard.value, depth - 1, found, seen)
-    for inner in _behind(value):
-        _visit(inner, depth - 1, found, seen)
 
 
 def is_users(value: Any) -> bool:
@@ -72,7 +70,7 @@ def _globals_in(code: CodeType) -> tuple[str, ...]:
 
 
 def _behind(value: Any) -> Iterator[Any]:
-    """Yield the functions that a callable runs without naming them: a wrapped function, a bound method's, a partial's.
+    """Yield functions that a callable runs without naming them: a wrapped one, a method's, a partial's, `__call__`.
 
     Closures of this package's functions and defaults of users' functions count as well.
     """
@@ -94,6 +92,8 @@ def _behind(value: Any) -> Iterator[Any]:
     elif type(value).__module__.partition(".")[0] == _PACKAGE:
         yield getattr(value, "__wrapped__", None)
         yield value.__call__ if isinstance(value, Transformed) else None
+    else:
+        yield getattr(type(value), "__call__", None)  # noqa: B004  # a function if the object's class is the user's
 
 
 @lru_cache(maxsize=4096)
