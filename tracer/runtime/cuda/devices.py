@@ -9,10 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from tracer.errors import DeviceError, message
-from tracer.ir.primitive import Primitive
+from tracer.ir.primitive import Primitive, Structured
 from tracer.ir.program import Program, Source
 from tracer.ir.types import KeyType, storage_type
-from tracer.primitives.control.calls import call_p
 from tracer.runtime.cuda.driver import CupyDriver, Driver
 from tracer.runtime.cuda.programs import DeviceProgram
 from tracer.runtime.cuda.simulator.driver import SimulatedDriver
@@ -137,7 +136,8 @@ def _process(
 ) -> list[Array]:
     """Run an operation on the device of its operands."""
     assert isinstance(trace, DeviceTrace)
-    program = params["program"] if primitive is call_p else single_equation(primitive, operands, params)
+    is_call = primitive.lower == Structured("call")
+    program = params["program"] if is_call else single_equation(primitive, operands, params)
     results: list[Array] = trace.device.run(program, [x for x in operands if isinstance(x, Array)])
     return results
 

@@ -40,9 +40,9 @@ from tracer.trace.state import state
 from tracer.trace.trace import Operand, check_sizes
 
 if TYPE_CHECKING:
-    from tracer.runtime.values import finite_checks
+    from tracer.transforms import finite_checks
 else:
-    finite_checks = LazyModule("tracer.runtime.values.finite_checks")
+    finite_checks = LazyModule("tracer.transforms.finite_checks")
 
 
 class Prepared(NamedTuple):

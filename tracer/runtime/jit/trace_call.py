@@ -28,9 +28,9 @@ from tracer.trace.tracebacks import boundary, call_user
 from tracer.transforms.functions import as_outputs, check_callable, name_of
 
 if TYPE_CHECKING:
-    from tracer.runtime.values import finite_checks
+    from tracer.transforms import finite_checks
 else:
-    finite_checks = LazyModule("tracer.runtime.values.finite_checks")
+    finite_checks = LazyModule("tracer.transforms.finite_checks")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,11 +25,11 @@ from tracer.primitives.elementwise.conversion import convert_element_type
 from tracer.runtime.analysis.tables import Column, Row, html_table, plain_table
 from tracer.runtime.jit.jit import JitFunction, jit
 from tracer.runtime.system.locks import ForkSafeLock
-from tracer.runtime.values.finite_checks import is_float, site
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.trace import Operand
+from tracer.transforms.finite_checks import is_float, site
 from tracer.transforms.functions import check_callable
 from tracer.transforms.probing import Loops, probed
 

@@ -38,7 +38,7 @@ from tracer.ir.types import ArrayType
 from tracer.primitives.arrays.reductions.reductions import reduce_and
 from tracer.primitives.control.effects import check_by
 from tracer.primitives.elementwise.bits import and_, not_
-from tracer.primitives.elementwise.comparison import is_finite, ne
+from tracer.primitives.elementwise.comparison import is_finite, is_finite_p, ne, select_n_p, select_p
 from tracer.primitives.elementwise.complex import imag, real
 from tracer.primitives.elementwise.conversion import convert_element_type
 from tracer.trace.array import Array
@@ -71,7 +71,7 @@ def may_make(primitive: Primitive) -> bool:
         case Scatter(op):
             return op is not None and op not in _KEEPS
         case lower:
-            return not isinstance(lower, _MOVES) and primitive.name != "select_n"
+            return not isinstance(lower, _MOVES) and primitive is not select_n_p
 
 
 def is_float(value: Any) -> bool:
@@ -112,9 +112,9 @@ def _chosen(program: Program) -> set[Var]:
     for equation in reversed(program.equations):
         read = [atom for atom in equation.inputs if isinstance(atom, Var)]
         lower = equation.primitive.lower
-        if isinstance(lower, Compare) or equation.primitive.name == "is_finite":
+        if isinstance(lower, Compare) or equation.primitive is is_finite_p:
             continue
-        if equation.primitive.name in ("select", "select_n"):
+        if equation.primitive in (select_p, select_n_p):
             chosen.update(read)
         elif isinstance(lower, Pointwise | Convert | Parts | IndexMap) or equation.primitive.splat:
             if any(v in exposed for v in equation.outputs):
