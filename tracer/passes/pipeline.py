@@ -124,6 +124,12 @@ def stages(
                 break
 
 
+def names() -> tuple[str, ...]:
+    """Return the name of each pass of the pipeline, once."""
+    steps = [each for step in PIPELINE for each in (step.passes if isinstance(step, Repeat) else (step,))]
+    return tuple(dict.fromkeys(each.name for each in steps))
+
+
 def _verify(step: Pass, program: Program) -> None:
     try:
         check_program(program)

@@ -12,6 +12,7 @@ from tracer import lax
 from tracer.errors import ArgumentError, DeviceError
 from tracer.ir.loop import Module
 from tracer.ir.program import Program
+from tracer.passes import pipeline
 from tracer.primitives.elementwise.arithmetic import add, mul
 from tracer.primitives.elementwise.exponential import exp
 from tracer.runtime.jit.jit import jit
@@ -38,6 +39,8 @@ def test_stages_lists_the_passes_that_changed_the_program_and_every_loop_pass() 
     lowered = jit(lambda x: add(polynomial(x), polynomial(x))).lower(ShapeDtypeStruct((4,), "float32"))
     stages = lowered.stages()
     assert [stage.name for stage in stages] == ["traced", "cse", "loops", *(step.name for step in LOOP_PIPELINE)]
+    assert [*stages.unchanged, "cse"] == sorted(pipeline.names(), key=lambda name: name == "cse")
+    assert str(stages).endswith(f"unchanged by {', '.join(stages.unchanged)}")
     assert stages[0].text == str(lowered.program())
     assert stages[1].text == str(lowered.optimized())
     assert stages[-1].text == str(lowered.loops())

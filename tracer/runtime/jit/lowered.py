@@ -62,9 +62,12 @@ class Stage:
 
 
 class Stages(tuple[Stage, ...]):
-    """Stages of a program in order. Prints as their texts, one below the other."""
+    """Stages of a program in order. Prints as their texts, one below the other.
 
-    __slots__ = ()
+    unchanged: the names of the program passes that changed nothing, which have no stage.
+    """
+
+    unchanged: tuple[str, ...] = ()
 
     def _repr_html_(self) -> str:
         parts = [
@@ -74,7 +77,8 @@ class Stages(tuple[Stage, ...]):
         return markup.view("stages", *parts, note=f"{len(self)}, each after the pass of that name")
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self))
+        rest = [f"unchanged by {', '.join(self.unchanged)}"] if self.unchanged else []
+        return "\n".join([*map(str, self), *rest])
 
     __repr__ = __str__
 
@@ -118,21 +122,24 @@ class Lowered:
     def stages(self) -> Stages:
         """Return every stage up to the loops of the CPU, as text. The result prints as a whole.
 
-        First the program as traced, then after each program pass that changed it. Then its loop nests, before and
-        after each loop pass.
+        First the program as traced, then after each program pass that changed it; `unchanged` names the others. Then
+        its loop nests, before and after each loop pass.
 
         >>> [stage.name for stage in tracer.jit(lambda x: x + x).lower(np.zeros(4)).stages()[:3]]
         ['traced', 'loops', 'fuse_rows']
         """
         on = compiling.this_cpu()
         found = [Stage("traced", str(self._traced.program))]
-        found += [Stage(name, str(after)) for name, after in self.programs()]
+        changed = self.programs()
+        found += [Stage(name, str(after)) for name, after in changed]
         donated = self._traced.inputs_of(self._signature.donated(self._call))
         module = scheduling.loops(self.optimized(), on, donated=donated).module
         found.append(Stage("loops", str(module)))
         looped = compiling.in_force(scheduling.LOOP_PIPELINE)
         found += [Stage(step.name, str(after)) for step, after in scheduling.loop_stages(module, on, looped)]
-        return Stages(found)
+        stages = Stages(found)
+        stages.unchanged = tuple(name for name in pipeline.names() if name not in dict(changed))
+        return stages
 
     def programs(self) -> list[tuple[str, Program]]:
         """Return the name of every pass that changed the program, with the program after it."""
