@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import traceback
 from typing import Any
 
 import numpy as np
@@ -199,3 +200,10 @@ def test_checks_are_part_of_the_printed_program() -> None:
     with config.using(debug_nans=True):
         assert "callback" in str(jit(root).lower(X).program())
     assert "callback" not in str(jit(root).lower(X).program())
+
+
+def test_the_traceback_ends_in_the_users_file() -> None:
+    with pytest.raises(NonFiniteError) as caught:
+        tracer.checked(tnp.log)(-1.0)
+    files = [frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert files == [__file__]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 from tracer.runtime.jit.jit import JitFunction, jit
 from tracer.settings import config
+from tracer.trace.tracebacks import wrapping
 from tracer.transforms.functions import check_callable
 
 
@@ -35,7 +35,7 @@ def checked(fun: Callable[..., Any], *, nans: bool = True, infs: bool = True) ->
     check_callable(fun, "checked")
     run = fun if isinstance(fun, JitFunction) else jit(fun)
 
-    @wraps(fun)
+    @wrapping(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
         with config.using(debug_nans=nans, debug_infs=infs):
             return run(*args, **kwargs)
