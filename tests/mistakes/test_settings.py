@@ -40,7 +40,8 @@ def test_a_setting_that_does_not_exist(change: Any) -> None:
         change,
         "config has no setting 'x64'\n"
         "  help: there are default_float, default_int, threads, deterministic, default_device, cache_dir, cache_size, "
-        "kernel_dir, index_errors, loop_memory, fp_contract, vector_bits, debug_division",
+        "kernel_dir, index_errors, loop_memory, fp_contract, vector_bits, debug_division, debug_nans, debug_infs, "
+        "log_compiles, show_progress, disable_jit",
     )
 
 

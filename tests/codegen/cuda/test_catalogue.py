@@ -42,6 +42,7 @@ ON_HOST = {
     "triangular_solve": "the library routine trsm",
     **dict.fromkeys(DECOMPOSITIONS, "the library routine"),
     "callback": "a callback into Python",
+    "progress": "the library routine mark",
 }
 """Primitives of which some cases are steps of the host: on a card they wait for its libraries."""
 

@@ -411,5 +411,6 @@ def test_errors_name_the_operation_the_place_and_the_remedy() -> None:
         "  help: RoundingMethod.AWAY_FROM_ZERO or RoundingMethod.TO_NEAREST_EVEN"
     )
     assert raised(lambda x: polygamma(-1, x), f) == (
-        "polygamma at <line>: the order must be 1 or more\n  got -1\n  help: order 0 is digamma"
+        "polygamma at <line>: the order must be 1 or more, and at most 170: f64 holds no larger factorial\n"
+        "  got -1\n  help: order 0 is digamma"
     )

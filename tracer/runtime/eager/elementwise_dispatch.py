@@ -176,7 +176,9 @@ def elementwise(function: F) -> F:
     calls = Elementwise(function)
 
     @wraps(function)
-    def call(*operands: Any) -> Any:
+    def call(*operands: Any, **named: Any) -> Any:
+        if named:
+            return calls(*operands, **named)
         if len(operands) == 2:
             x, y = operands
             if x.__class__ is not Array or y.__class__ is not Array:

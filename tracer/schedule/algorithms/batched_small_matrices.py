@@ -28,6 +28,7 @@ from tracer.ir.loop import (
     index_constant,
 )
 from tracer.ir.loop.build import Builder, constant
+from tracer.ir.reductions import identity
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.elements.complex.arithmetic import combine
 from tracer.schedule.terms.affine import ZERO, Affine, of_operand, of_register, operand_of, plus, scaled, shifted
@@ -299,7 +300,8 @@ def _run(
     """Run the kernel for the lanes of a block. If `counted`, return the largest integer that it returns."""
     if lanes.width == 1:
         return _in_lane(lanes, stacks, buffers, kernel)
-    carries = [Carry(Register(dtypes.I64, "needed"), _NONE, ScalarOp.MAX, _NONE)] if counted else []
+    least = Constant(identity(ScalarOp.MAX, dtypes.I64), dtypes.I64)
+    carries = [Carry(Register(dtypes.I64, "needed"), _NONE, ScalarOp.MAX, least)] if counted else []
     loop = lanes.b.for_("lane", 0, lanes.width, kind=LoopKind.VECTOR, lanes=lanes.width, carries=carries)
     with loop:
         lanes.lane = of_register(loop.index)
