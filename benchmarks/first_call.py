@@ -4,7 +4,8 @@ Each jitted function is compiled once in this process; no program is kept in fil
 process also imports the compiler, and loads the kernels that programs share, which the first program of a machine
 compiles: the median of several processes, with the kernels in files and without. The bars of eager first calls, with
 kernels in files: 30 ms for an operation, 100 ms for the gradient of sum(sin(x)**2). What a call imports counts, `import
-tracer` does not: see `import_time.py`.
+tracer` does not: see `import_time.py`. Functions with kernels of ours, such as sin, miss their bar: to load object code
+they import `llvmlite.binding`, which takes 34 to 42 ms by itself on the machine of 2026-11-28.
 """
 
 from __future__ import annotations
