@@ -38,7 +38,7 @@ class Browser:
     def open(self, file: Path) -> float:
         """Open a page of the explorer. Returns the milliseconds until it could be used, as the page measured them."""
         self.ask("POST", "/url", {"url": file.as_uri()})
-        for _ in range(200):
+        for _ in range(1200):
             ready = self.run("return document.documentElement.dataset.ready")
             if ready:
                 return float(ready)
