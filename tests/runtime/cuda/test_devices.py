@@ -268,6 +268,29 @@ def test_a_fault_ends_a_loop_that_depends_on_it() -> None:
         int(jit(walk)(table, 2))
 
 
+@pytest.mark.parametrize("transform", [jit, grad, vmap])
+def test_traced_arrays_do_not_move(transform: Callable[..., Any]) -> None:
+    with pytest.raises(DeviceError, match=r"device_put at test_devices\.py:\d+: a traced array does not move to"):
+        transform(lambda x: tracer.device_put(x, SIM).sum())(tnp.ones(3))
+
+
+def test_a_long_chain_of_calls_keeps_few_checks() -> None:
+    x, place = tracer.device_put(np.ones(3), SIM), tracer.device_put(np.array(1), SIM)
+    follow = jit(lambda x, i: x + x[i])
+    for _ in range(70):
+        x = follow(x, place)
+    assert len(x._value.checks) < 65
+    np.testing.assert_array_equal(np.asarray(x), np.full(3, 2.0**70))
+
+    def follow_from_outside() -> None:
+        y = follow(x, place + 7)
+        for _ in range(70):
+            y = follow(y, place)
+
+    with pytest.raises(OutOfBoundsError):
+        follow_from_outside()
+
+
 def test_missing_devices_are_refused() -> None:
     with pytest.raises(DeviceError, match=r"device_put at test_devices\.py:\d+: no device 'tpu'\n"):
         tracer.device_put(X, "tpu")

@@ -18,13 +18,14 @@ from tracer.runtime.cuda.simulator.driver import SimulatedDriver
 from tracer.runtime.eager.execute import single_equation
 from tracer.runtime.system.devices import device_html
 from tracer.runtime.system.locks import ForkSafeLock
-from tracer.trace.array import Array, concrete
+from tracer.trace.array import Array, concrete, is_recorded
 from tracer.trace.device_trace import DeviceTrace, device_of
 from tracer.trace.device_value import DeviceValue
 from tracer.trace.source import here
 from tracer.trace.trace import Operand, Trace, check_alive
 
 _MOST_PROGRAMS: Final = 1024
+_MOST_CHECKS: Final = 64
 _DRIVERS: Final[Mapping[str, Callable[[int], Driver]]] = {
     "cuda": CupyDriver,
     "cuda-sim": lambda ordinal: SimulatedDriver(),
@@ -61,14 +62,21 @@ class CudaDevice:
     def _repr_html_(self) -> str:
         return device_html(self)
 
-    def memory_stats(self) -> dict[str, int]:
-        """Return `bytes_in_use`, where the driver knows it, and `bytes_limit`."""
-        return self.driver.memory_stats()
-
     def put(self, array: Array) -> Array:
-        """Return the array on this device: itself, or a copy of an array of the host or of another device."""
+        """Return the array on this device: itself, or a copy of an array of the host or of another device.
+
+        Raises DeviceError for an array that a transform traces.
+        """
         if array._trace is self.trace:
             return array
+        if is_recorded(array):
+            raise DeviceError(
+                message(
+                    f"device_put{here()}: a traced array does not move to {self}",
+                    f"got {array.type}",
+                    help="move the arguments before the call: programs run where these lie",
+                )
+            )
         if device_of(array) is not None:
             array = to_host(array)
         check_alive(array)
@@ -90,7 +98,7 @@ class CudaDevice:
     def run(self, program: Program, operands: Sequence[Array]) -> list[Array]:
         """Start a program, and return its results, which may still be computed. Arrays of the host follow.
 
-        Raises DeviceError for operands on another device, and for a program with steps that need the host.
+        Raises DeviceError for operands on another device, and for a program with loop nests that have no kernel.
         """
         found = self._program(program)
         values = [self.put(self.checked(program.name, x))._value for x in operands]
@@ -98,6 +106,10 @@ class CudaDevice:
         checks = tuple({id(c): c for v in values for c in v.checks if not c.is_settled}.values())
         if check is not None:
             checks = (*checks, check)
+        if len(checks) > _MOST_CHECKS:  # of a long chain of calls whose values nobody waited for
+            for each in checks:
+                each.settle()
+            checks = ()
         results = []
         for memory, type in zip(memories, program.output_types, strict=True):
             storage = storage_type(type)

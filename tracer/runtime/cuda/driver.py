@@ -55,9 +55,6 @@ class Driver(Protocol):
     def synchronize(self) -> None:
         """Wait for all work of the driver."""
 
-    def memory_stats(self) -> dict[str, int]:
-        """Return `bytes_in_use` and `bytes_limit` of the device."""
-
 
 def storage(dtype: DType) -> DType:
     """Return the dtype that holds the bits in memory: unsigned integers for bool and the short floats."""
@@ -137,12 +134,6 @@ class CupyDriver:
     def synchronize(self) -> None:
         """Wait for all work of the driver."""
         self._device.synchronize()
-
-    def memory_stats(self) -> dict[str, int]:
-        """Return `bytes_in_use` and `bytes_limit` of the device."""
-        with self._device:
-            free, total = self._cupy.cuda.runtime.memGetInfo()
-        return {"bytes_in_use": total - free, "bytes_limit": total}
 
 
 def load_cupy() -> Any:

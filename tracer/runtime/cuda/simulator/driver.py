@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,6 @@ from tracer.ir.loop import Buffer
 from tracer.runtime.cuda.driver import storage
 from tracer.runtime.cuda.simulator.kernels import Counts, Kernels, Order, built
 from tracer.runtime.cuda.simulator.memory import DeviceMemory, copy
-
-LIMIT: Final = 1 << 36
-"""Bytes that the simulated device says it has; the host's memory ends earlier on most machines."""
 
 
 class SimulatedDriver:
@@ -81,10 +78,6 @@ class SimulatedDriver:
 
     def synchronize(self) -> None:
         """Do nothing: every launch runs to its end."""
-
-    def memory_stats(self) -> dict[str, int]:
-        """Return `bytes_limit`; bytes in use are the host's."""
-        return {"bytes_limit": LIMIT}
 
 
 class _Span:

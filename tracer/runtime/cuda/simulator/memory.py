@@ -6,8 +6,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from tracer.errors import InternalError
 
-class KernelError(Exception):
+
+class KernelError(InternalError):
     """Error for an access or a wait of a kernel that is wrong, with its thread and line."""
 
 
