@@ -245,12 +245,14 @@ class Composite(Data):
 
     has_nest(*types, **params): whether such operands have a schedule of their own instead.
     kind: the name of that schedule. computes: whether elements are computed, rather than moved.
+    keeps(**params): bytes, at most, that a derivative of a loop keeps of its iterations.
     """
 
     expand: Rule
     has_nest: Rule | None = None
     kind: str = ""
     computes: bool = False
+    keeps: Rule | None = None
 
 
 class Alias(Data):

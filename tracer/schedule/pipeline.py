@@ -174,8 +174,7 @@ def gpu_schedule(
     """Return the loops of a program optimised for a GPU, and its kernels, with the steps that still need the host."""
     plain = loops(program, target)
     *_, (_, module) = loop_stages(plain.module, target, passes)
-    mapped = map_to_gpu(plain.module)
-    return plain, GpuSchedule(module, mapped.reasons, mapped.on_host)
+    return plain, GpuSchedule(module)
 
 
 def loop_stages(

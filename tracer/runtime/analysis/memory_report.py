@@ -96,7 +96,7 @@ def memory_of(
     results that have the memory of arguments. copies: bytes of arguments that are copied. calls_scipy: whether it binds
     BLAS or LAPACK.
     """
-    limits = [e.params["memory"] for e in equations(traced) if _is_sweep(e)]
+    limits = [limit for e in equations(traced) if (limit := _kept_by(e)) is not None]
     growth = () if limits else tuple(_growth(optimized))
     return Memory(
         sum(bytes_of(type) for type in traced.input_types),
@@ -110,9 +110,12 @@ def memory_of(
     )
 
 
-def _is_sweep(equation: Equation) -> bool:
-    """Whether an equation pulls back through a loop with a limit of memory."""
-    return isinstance(equation.primitive.lower, Composite) and "memory" in equation.params
+def _kept_by(equation: Equation) -> int | None:
+    """Return the limit of what an equation that pulls back through a loop keeps, None for other equations."""
+    match equation.primitive.lower:
+        case Composite(keeps=keeps) if keeps is not None:
+            return int(keeps(**equation.params))
+    return None
 
 
 def _growth(program: Program) -> Iterator[Growth]:

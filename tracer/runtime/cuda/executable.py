@@ -13,34 +13,8 @@ import numpy as np
 
 from tracer.codegen.cuda.source import FAULT_SHIFT, CudaSource, Kernel
 from tracer.errors import DeviceError, InternalError, message
+from tracer.ir import loop
 from tracer.ir.dtypes import BOOL
-from tracer.ir.loop import (
-    Address,
-    Block,
-    Buffer,
-    Callback,
-    Constant,
-    Copy,
-    For,
-    If,
-    Invoke,
-    Leave,
-    Library,
-    Load,
-    Operand,
-    Register,
-    Space,
-    StackLength,
-    StackPop,
-    StackPush,
-    StackRead,
-    StackReset,
-    StackWrite,
-    Statement,
-    Store,
-    View,
-    While,
-)  # fmt: skip
 from tracer.runtime.cuda.driver import Driver, Memory, storage
 
 _NO_FAULT: Final = (1 << 64) - 1
@@ -50,7 +24,7 @@ CallBack = Callable[[int, Sequence[np.ndarray[Any, Any]]], Sequence[np.ndarray[A
 """Function from a callback's slot and flat inputs to its flat outputs."""
 
 
-OnStack = StackPush | StackPop | StackRead | StackWrite | StackReset | StackLength
+OnStack = loop.StackPush | loop.StackPop | loop.StackRead | loop.StackWrite | loop.StackReset | loop.StackLength
 
 
 class Outcome(NamedTuple):
@@ -80,14 +54,14 @@ class Executable:
         inputs: memory of all parameters but OUTPUT.
         """
         driver, source = self.driver, self.source
-        memory: dict[Buffer, Memory] = {}
-        given = [p for p in source.parameters if p.space is not Space.OUTPUT]
+        memory: dict[loop.Buffer, Memory] = {}
+        given = [p for p in source.parameters if p.space is not loop.Space.OUTPUT]
         for parameter, found in zip(given, inputs, strict=True):
             if found.nbytes != _bytes(parameter):
                 got = f"{found.nbytes} bytes"
                 raise InternalError(f"cuda: '{parameter.name}' is {parameter.dtype}[{parameter.size}], got {got}")
             memory[parameter] = found
-        outputs = [p for p in source.parameters if p.space is Space.OUTPUT]
+        outputs = [p for p in source.parameters if p.space is loop.Space.OUTPUT]
         for parameter in outputs:
             memory[parameter] = driver.empty(_bytes(parameter))
         record = driver.upload(np.full(1, _NO_FAULT, np.uint64)) if self._faults else None
@@ -105,13 +79,13 @@ class _Call:
     A stack is a list of items in the device's memory. Their count is the host's, so that it may grow.
     """
 
-    def __init__(self, of: Executable, memory: dict[Buffer, Memory], arena: Memory, record: Memory | None) -> None:
+    def __init__(self, of: Executable, memory: dict[loop.Buffer, Memory], arena: Memory, record: Memory | None) -> None:
         self.of = of
         self.driver = of.driver
         self.memory = memory
         self.arena = arena
         self.record = record
-        self.registers: dict[Register, Any] = {}
+        self.registers: dict[loop.Register, Any] = {}
         self.stacks: list[list[Memory]] = [[] for _ in range(of.source.stacks)]
 
     def start(self) -> None:
@@ -119,50 +93,50 @@ class _Call:
             self.block(self.of.source.entry.body)
         except _Left:  # later programs read the outputs before anybody waits for the fault
             for buffer, memory in self.memory.items():
-                if buffer.space is Space.OUTPUT:
+                if buffer.space is loop.Space.OUTPUT:
                     self.copy(memory, self.zeros(_bytes(buffer)))
 
-    def block(self, block: Block) -> None:
+    def block(self, block: loop.Block) -> None:
         for statement in block.statements:
             self.step(statement)
 
-    def step(self, s: Statement) -> None:
+    def step(self, s: loop.Statement) -> None:
         match s:
-            case Invoke():
+            case loop.Invoke():
                 self.launch(self.of.kernels[s.function], s)
-            case Copy():
+            case loop.Copy():
                 size = s.count * s.target.buffer.dtype.itemsize
                 self.copy(self.view(s.target, size), self.view(s.source, size))
-            case Load():
+            case loop.Load():
                 size = s.buffer.dtype.itemsize
-                found = self.driver.download(self.view(View(s.buffer, s.address), size), storage(s.buffer.dtype))
+                found = self.driver.download(self.view(loop.View(s.buffer, s.address), size), storage(s.buffer.dtype))
                 self.registers[s.result] = bool(found[0]) if s.buffer.dtype == BOOL else found[0]
-            case Store():
+            case loop.Store():
                 value = np.asarray(self.value(s.value)).astype(s.buffer.dtype).reshape(1)
-                target = self.view(View(s.buffer, s.address), value.nbytes)
+                target = self.view(loop.View(s.buffer, s.address), value.nbytes)
                 self.copy(target, self.driver.upload(value.view(storage(s.buffer.dtype))))
-            case While():
+            case loop.While():
                 while self.holds(s.condition):
                     self.block(s.body)
                     self.leave_after_fault()
-            case For():
+            case loop.For():
                 for index in range(int(self.value(s.start)), int(self.value(s.stop)), s.step):
                     self.registers[s.index] = np.int64(index)
                     self.block(s.body)
-            case If():
+            case loop.If():
                 self.block(s.then if self.value(s.predicate) else s.otherwise)
-            case Leave():
+            case loop.Leave():
                 self.leave_after_fault()
-            case Library():
+            case loop.Library():
                 self.driver.routine(s.name, [self.argument(a) for a in s.arguments])
-            case Callback():
+            case loop.Callback():
                 self.call_back(s)
-            case StackPush() | StackPop() | StackRead() | StackWrite() | StackReset() | StackLength():
+            case _ if isinstance(s, OnStack):
                 self.on_stack(s)
             case _:
                 raise InternalError(f"cuda: a {type(s).__name__} on the host")
 
-    def holds(self, condition: Block) -> bool:
+    def holds(self, condition: loop.Block) -> bool:
         """Run a loop's condition, and wait for what it yields."""
         self.block(condition)
         return bool(self.value(condition.yields[0]))
@@ -172,37 +146,37 @@ class _Call:
         if self.record is not None and fault_of(self.driver, self.record) is not None:
             raise _Left
 
-    def launch(self, kernel: Kernel, step: Invoke) -> None:
+    def launch(self, kernel: Kernel, step: loop.Invoke) -> None:
         if not kernel.grid:
             return  # CUDA rejects an empty grid
         arguments = [self.argument(a) for a in step.arguments]
         self.driver.launch(self.of.module, kernel, [*arguments, self.record] if kernel.faults else arguments)
 
-    def argument(self, argument: View | Operand) -> Any:
-        if isinstance(argument, View):
+    def argument(self, argument: loop.View | loop.Operand) -> Any:
+        if isinstance(argument, loop.View):
             return self.view(argument)
         return np.asarray(self.value(argument)).astype(argument.dtype).view(storage(argument.dtype))[()]
 
-    def value(self, operand: Operand) -> Any:
-        return operand.value if isinstance(operand, Constant) else self.registers[operand]
+    def value(self, operand: loop.Operand) -> Any:
+        return operand.value if isinstance(operand, loop.Constant) else self.registers[operand]
 
-    def view(self, view: View, size: int | None = None) -> Memory:
+    def view(self, view: loop.View, size: int | None = None) -> Memory:
         """Return the memory from an address on, to the buffer's end, or of `size` bytes."""
         buffer = view.buffer
         start = self.place(view.start) * buffer.dtype.itemsize
         stop = _bytes(buffer) if size is None else start + size
-        if buffer.space is Space.ARENA:
+        if buffer.space is loop.Space.ARENA:
             return self.driver.part(self.arena, buffer.offset + start, buffer.offset + stop)
         memory = self.memory[buffer]
         return memory if (start, stop) == (0, memory.nbytes) else self.driver.part(memory, start, stop)
 
-    def place(self, address: Address) -> int:
+    def place(self, address: loop.Address) -> int:
         return address.constant + sum(int(self.registers[register]) * factor for register, factor in address.terms)
 
     def copy(self, target: Memory, source: Memory) -> None:
         self.driver.copy(target, source)
 
-    def call_back(self, s: Callback) -> None:
+    def call_back(self, s: loop.Callback) -> None:
         assert self.of.call_back is not None, "a program with callbacks has a function that runs them"
         inputs = [self.driver.download(self.view(v), _U8).view(v.buffer.dtype) for v in s.inputs]
         for target, found in zip(s.outputs, self.of.call_back(s.slot, inputs), strict=True):
@@ -211,41 +185,41 @@ class _Call:
 
     def on_stack(self, s: OnStack) -> None:
         match s:
-            case StackPush():
+            case loop.StackPush():
                 self.stacks[s.stack].append(self.kept(s.source, s.count))
-            case StackWrite():
+            case loop.StackWrite():
                 items, index = self.stacks[s.stack], int(self.value(s.index))
                 zeros = s.count * s.source.buffer.dtype.itemsize
                 items += [self.zeros(zeros) for _ in range(len(items), index + 1)]
                 items[index] = self.kept(s.source, s.count)
-            case StackPop():
+            case loop.StackPop():
                 items = self.stacks[s.stack]
                 self.given(s.target, s.count, items.pop() if items else None)
-            case StackRead():
+            case loop.StackRead():
                 items, index = self.stacks[s.stack], int(self.value(s.index))
                 self.given(s.target, s.count, items[index] if 0 <= index < len(items) else None)
-            case StackLength():
+            case loop.StackLength():
                 self.registers[s.result] = np.int64(len(self.stacks[s.stack]))
-            case StackReset():
+            case loop.StackReset():
                 self.stacks[s.stack].clear()
 
     def zeros(self, size: int) -> Memory:
         return self.driver.upload(np.zeros(size, np.uint8))
 
-    def kept(self, source: View, count: int) -> Memory:
+    def kept(self, source: loop.View, count: int) -> Memory:
         """Return a copy of some elements in memory of its own."""
         size = count * source.buffer.dtype.itemsize
         item = self.driver.empty(size)
         self.copy(item, self.view(source, size))
         return item
 
-    def given(self, target: View, count: int, item: Memory | None) -> None:
+    def given(self, target: loop.View, count: int, item: Memory | None) -> None:
         """Copy a stack's item to some elements; zeros where there is none."""
         size = count * target.buffer.dtype.itemsize
         self.copy(self.view(target, size), self.zeros(size) if item is None else item)
 
 
-def _bytes(buffer: Buffer) -> int:
+def _bytes(buffer: loop.Buffer) -> int:
     return buffer.size * buffer.dtype.itemsize
 
 

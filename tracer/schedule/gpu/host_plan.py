@@ -14,37 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from tracer.errors import InternalError
-from tracer.ir.loop import (
-    Address,
-    Block,
-    Buffer,
-    Callback,
-    Compute,
-    Copy,
-    Fault,
-    For,
-    Function,
-    If,
-    Invoke,
-    Leave,
-    Library,
-    Load,
-    LoopKind,
-    Module,
-    Operand,
-    Register,
-    Space,
-    StackLength,
-    StackPop,
-    StackPush,
-    StackRead,
-    StackReset,
-    StackWrite,
-    Statement,
-    Store,
-    View,
-    While,
-)  # fmt: skip
+from tracer.ir import loop
 from tracer.ir.loop.build import Builder
 from tracer.ir.loop.walk import accesses_of, blocks_of, operands_of, results_of, statements_of
 from tracer.ir.scalar import ScalarOp
@@ -53,22 +23,23 @@ from tracer.schedule.gpu.threads import WARP
 _SLOT = 8  # bytes of a scalar in the arena: the widest dtype's
 _ALIGNMENT = 64
 
-Scalar = Compute | Load | Store | Fault
-HostStep = Copy | Library | Callback | StackPush | StackPop | StackRead | StackWrite | StackReset
+Scalar = loop.Compute | loop.Load | loop.Store | loop.Fault
+OnStack = loop.StackPush | loop.StackPop | loop.StackRead | loop.StackWrite | loop.StackReset
+HostStep = loop.Copy | loop.Library | loop.Callback | OnStack
 
 
-def left_on_host(entry: Function) -> tuple[str, ...]:
+def left_on_host(entry: loop.Function) -> tuple[str, ...]:
     """Return the entry's steps that no kernel does: library routines and callbacks, a sentence for each."""
     steps = []
     for s in statements_of(entry.body):
-        if isinstance(s, Library):
+        if isinstance(s, loop.Library):
             steps.append(f"{entry.name}: the library routine {s.name}")
-        elif isinstance(s, Callback):
+        elif isinstance(s, loop.Callback):
             steps.append(f"{entry.name}: a callback into Python")
     return tuple(dict.fromkeys(steps))
 
 
-def scalars_to_kernels(module: Module) -> Module:
+def scalars_to_kernels(module: loop.Module) -> loop.Module:
     """Return the module with its entry in device normal form. All other functions take scalars from memory already."""
     entry = next(f for f in module.functions if f.name == module.entry)
     writer = _Entry(entry, module.arena)
@@ -80,18 +51,18 @@ def scalars_to_kernels(module: Module) -> Module:
 class _Entry:
     """Writes the entry anew. slots: where scalars lie that later steps read. known: the registers of the host."""
 
-    def __init__(self, entry: Function, arena: int) -> None:
+    def __init__(self, entry: loop.Function, arena: int) -> None:
         self.main = Builder()
-        self.kernels: list[Function] = []
+        self.kernels: list[loop.Function] = []
         self.arena = arena
-        self.slots: dict[Register, Buffer] = {}
-        self.known: set[Register] = set()
+        self.slots: dict[loop.Register, loop.Buffer] = {}
+        self.known: set[loop.Register] = set()
         self.pending: list[Scalar] = []
         self.uses = _uses(entry.body)
 
     # -- blocks and steps
 
-    def block(self, block: Block, values: Sequence[Register] = ()) -> Block:
+    def block(self, block: loop.Block, values: Sequence[loop.Register] = ()) -> loop.Block:
         """Return a block of the entry. values: the registers whose slots take its yields, all at once."""
         with self._inside() as main:
             self._statements(block)
@@ -104,7 +75,7 @@ class _Entry:
         yield self.main
         self.main = outer
 
-    def _statements(self, block: Block) -> None:
+    def _statements(self, block: loop.Block) -> None:
         for statement in block.statements:
             if isinstance(statement, Scalar):
                 if self._overlaps(statement):
@@ -114,42 +85,42 @@ class _Entry:
                 self._flush()
                 self._step(statement)
 
-    def _step(self, s: Statement) -> None:
+    def _step(self, s: loop.Statement) -> None:
         match s:
-            case Invoke():
-                self.main.add(Invoke(s.function, tuple(self._argument(a) for a in s.arguments)))
-            case While():
+            case loop.Invoke():
+                self.main.add(loop.Invoke(s.function, tuple(self._argument(a) for a in s.arguments)))
+            case loop.While():
                 self._assign([c.register for c in s.carries], [c.initial for c in s.carries])
                 condition = self._condition(s.condition)
                 body = self.block(s.body, [c.register for c in s.carries])
                 self._results(s)
-                self.main.add(While((), condition, body, ()))
-            case For():
+                self.main.add(loop.While((), condition, body, ()))
+            case loop.For():
                 self._for(s)
-            case If():
+            case loop.If():
                 predicate = self._host(s.predicate)
                 for result in s.results:
                     self._slot(result)
                 then, otherwise = self.block(s.then, s.results), self.block(s.otherwise, s.results)
-                self.main.add(If(predicate, then, otherwise))
-            case StackLength():
+                self.main.add(loop.If(predicate, then, otherwise))
+            case loop.StackLength():
                 self.main.add(s)
                 self._from_host(s.result)
-            case Copy() | Library() | Callback() | StackPush() | StackPop() | StackRead() | StackWrite():
-                self.main.add(self._on_host(s))
-            case Leave() | StackReset():
+            case loop.Leave():
                 self.main.add(s)
+            case _ if isinstance(s, HostStep):
+                self.main.add(self._on_host(s))
             case _:
                 raise InternalError(f"a {type(s).__name__} stands in the entry of a GPU's program")
 
-    def _condition(self, block: Block) -> Block:
+    def _condition(self, block: loop.Block) -> loop.Block:
         with self._inside() as main:
             self._statements(block)
             self._flush()
             found = self._host(block.yields[0])
         return replace(main.finish(), yields=(found,))
 
-    def _for(self, s: For) -> None:
+    def _for(self, s: loop.For) -> None:
         start, stop = self._host(s.start), self._host(s.stop)
         self._assign([c.register for c in s.carries], [c.initial for c in s.carries])
         with self._inside() as main:
@@ -157,67 +128,67 @@ class _Entry:
             self._statements(s.body)
             self._assign([c.register for c in s.carries], s.body.yields)
         self._results(s)
-        self.main.add(For(s.index, start, stop, main.finish(), LoopKind.SERIAL, s.step))
+        self.main.add(loop.For(s.index, start, stop, main.finish(), loop.LoopKind.SERIAL, s.step))
 
-    def _results(self, s: For | While) -> None:
+    def _results(self, s: loop.For | loop.While) -> None:
         for carry, result in zip(s.carries, s.results, strict=True):
             self.slots[result] = self.slots[carry.register]
 
     # -- values that the host and the device hand each other
 
-    def _assign(self, targets: Sequence[Register], values: Sequence[Operand]) -> None:
+    def _assign(self, targets: Sequence[loop.Register], values: Sequence[loop.Operand]) -> None:
         """Write values to the slots of registers, all of them read before any is written."""
         if targets:
-            stored = [Store(self._slot(t), Address(), v) for t, v in zip(targets, values, strict=True)]
+            stored = [loop.Store(self._slot(t), loop.Address(), v) for t, v in zip(targets, values, strict=True)]
             if any(self._overlaps(s) for s in stored):
                 self._flush()
             self.pending += stored
         self._flush()
 
-    def _from_host(self, register: Register) -> None:
+    def _from_host(self, register: loop.Register) -> None:
         """Note a register that the host computes, and write it to a slot if kernels read it."""
         self.known.add(register)
         if self.uses[register]:
-            self.main.add(Store(self._slot(register), Address(), register))
+            self.main.add(loop.Store(self._slot(register), loop.Address(), register))
 
-    def _host(self, operand: Operand) -> Operand:
+    def _host(self, operand: loop.Operand) -> loop.Operand:
         """Return an operand as the host knows it, read from its slot if the device computed it."""
-        if not isinstance(operand, Register) or operand in self.known:
+        if not isinstance(operand, loop.Register) or operand in self.known:
             return operand
-        found = Register(operand.dtype, operand.name)
-        self.main.add(Load(found, self.slots[operand], Address()))
+        found = loop.Register(operand.dtype, operand.name)
+        self.main.add(loop.Load(found, self.slots[operand], loop.Address()))
         return found
 
-    def _address(self, address: Address) -> Address:
+    def _address(self, address: loop.Address) -> loop.Address:
         terms = [(self._host(register), factor) for register, factor in address.terms]
-        return Address(address.constant, tuple((r, n) for r, n in terms if isinstance(r, Register)))
+        return loop.Address(address.constant, tuple((r, n) for r, n in terms if isinstance(r, loop.Register)))
 
-    def _view(self, view: View) -> View:
+    def _view(self, view: loop.View) -> loop.View:
         return replace(view, start=self._address(view.start)) if view.start.terms else view
 
-    def _argument(self, argument: View | Operand) -> View | Operand:
-        if isinstance(argument, View):
+    def _argument(self, argument: loop.View | loop.Operand) -> loop.View | loop.Operand:
+        if isinstance(argument, loop.View):
             return self._view(argument)
-        return View(self.slots[argument]) if isinstance(argument, Register) else argument
+        return loop.View(self.slots[argument]) if isinstance(argument, loop.Register) else argument
 
-    def _on_host(self, s: Statement) -> Statement:
+    def _on_host(self, s: loop.Statement) -> loop.Statement:
         """Return a step with its views and operands as the host knows them."""
         match s:
-            case Copy():
+            case loop.Copy():
                 return replace(s, target=self._view(s.target), source=self._view(s.source))
-            case Library():
-                taken = [self._view(a) if isinstance(a, View) else self._host(a) for a in s.arguments]
+            case loop.Library():
+                taken = [self._view(a) if isinstance(a, loop.View) else self._host(a) for a in s.arguments]
                 return replace(s, arguments=tuple(taken))
-            case Callback():
+            case loop.Callback():
                 inputs, outputs = (tuple(map(self._view, views)) for views in (s.inputs, s.outputs))
                 return replace(s, inputs=inputs, outputs=outputs)
-            case StackPush():
+            case loop.StackPush():
                 return replace(s, source=self._view(s.source))
-            case StackPop():
+            case loop.StackPop():
                 return replace(s, target=self._view(s.target))
-            case StackRead():
+            case loop.StackRead():
                 return replace(s, index=self._host(s.index), target=self._view(s.target))
-            case StackWrite():
+            case loop.StackWrite():
                 return replace(s, index=self._host(s.index), source=self._view(s.source))
             case _:
                 return s
@@ -226,9 +197,10 @@ class _Entry:
 
     def _overlaps(self, s: Scalar) -> bool:
         """Whether a waiting access goes to the same bytes under another name: no two parameters of a kernel do."""
-        if not isinstance(s, Load | Store):
+        access = loop.Load | loop.Store
+        if not isinstance(s, access):
             return False
-        waiting = [w for w in self.pending if isinstance(w, Load | Store) and Store in (type(w), type(s))]
+        waiting = [w for w in self.pending if isinstance(w, access) and loop.Store in (type(w), type(s))]
         return any(w.buffer is not s.buffer and _share_bytes(w.buffer, s.buffer) for w in waiting)
 
     def _flush(self) -> None:
@@ -244,41 +216,42 @@ class _Entry:
             self._slot(register)
         self._kernel(run, list(read), kept)
 
-    def _slot(self, register: Register) -> Buffer:
+    def _slot(self, register: loop.Register) -> loop.Buffer:
         found = self.slots.get(register)
         if found is None:
             start = -(-self.arena // _ALIGNMENT) * _ALIGNMENT if not self.slots else self.arena
             name = f"{register.name or 'x'}_{len(self.slots)}"
-            found = self.slots[register] = Buffer(name, register.dtype, 1, Space.ARENA, start, written=True)
+            found = self.slots[register] = loop.Buffer(name, register.dtype, 1, loop.Space.ARENA, start, written=True)
             self.arena = start + _SLOT
         return found
 
-    def _kernel(self, run: Sequence[Scalar], read: Sequence[Register], kept: Sequence[Register]) -> None:
-        written = {s.buffer for s in run if isinstance(s, Store)}
+    def _kernel(self, run: Sequence[Scalar], read: Sequence[loop.Register], kept: Sequence[loop.Register]) -> None:
+        written = {s.buffer for s in run if isinstance(s, loop.Store)}
         outer = [b for s in run for b, _, _ in accesses_of(s)]
         outer += [self.slots[r] for r in (*read, *kept)]
         own = written | {self.slots[r] for r in kept}
-        inner = {b: Buffer(b.name, b.dtype, b.size, Space.ARGUMENT, written=b in own) for b in dict.fromkeys(outer)}
+        given = loop.Space.ARGUMENT
+        inner = {b: loop.Buffer(b.name, b.dtype, b.size, given, written=b in own) for b in dict.fromkeys(outer)}
         b = Builder()
         with (
-            b.for_("b", 0, 1, kind=LoopKind.BLOCK),
-            b.for_("t", 0, WARP, kind=LoopKind.THREAD) as thread,
+            b.for_("b", 0, 1, kind=loop.LoopKind.BLOCK),
+            b.for_("t", 0, WARP, kind=loop.LoopKind.THREAD) as thread,
             b.if_(b.compute(ScalarOp.EQ, thread.index, 0)),
         ):
             for register in read:
-                b.add(Load(register, inner[self.slots[register]], Address()))
+                b.add(loop.Load(register, inner[self.slots[register]], loop.Address()))
             for s in run:
-                b.add(replace(s, buffer=inner[s.buffer]) if isinstance(s, Load | Store) else s)
+                b.add(replace(s, buffer=inner[s.buffer]) if isinstance(s, loop.Load | loop.Store) else s)
             for register in kept:
                 b.store(inner[self.slots[register]], 0, register)
         name = f"scalars{len(self.kernels)}"
-        self.kernels.append(Function(name, tuple(inner.values()), b.finish()))
+        self.kernels.append(loop.Function(name, tuple(inner.values()), b.finish()))
         self.main.invoke(name, *inner)
 
 
-def _uses(block: Block) -> Counter[Register]:
+def _uses(block: loop.Block) -> Counter[loop.Register]:
     """Return how often each register is read in a block and the blocks within, yields and initial carries included."""
-    found: Counter[Register] = Counter(r for r in block.yields if isinstance(r, Register))
+    found: Counter[loop.Register] = Counter(r for r in block.yields if isinstance(r, loop.Register))
     for s in block.statements:
         found.update(_registers(s))
         for inner in blocks_of(s):
@@ -286,14 +259,14 @@ def _uses(block: Block) -> Counter[Register]:
     return found
 
 
-def _share_bytes(a: Buffer, b: Buffer) -> bool:
+def _share_bytes(a: loop.Buffer, b: loop.Buffer) -> bool:
     ends = [buffer.offset + buffer.size * buffer.dtype.itemsize for buffer in (a, b)]
-    return a.space is b.space is Space.ARENA and a.offset < ends[1] and b.offset < ends[0]
+    return a.space is b.space is loop.Space.ARENA and a.offset < ends[1] and b.offset < ends[0]
 
 
-def _registers(s: Statement) -> list[Register]:
+def _registers(s: loop.Statement) -> list[loop.Register]:
     """Return the registers that a statement reads, in order."""
-    found = [o for o in operands_of(s) if isinstance(o, Register)]
+    found = [o for o in operands_of(s) if isinstance(o, loop.Register)]
     for _, address, _ in accesses_of(s):
         found += [register for register, _ in address.terms]
     return found

@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from tracer.errors import DeviceError, message
-from tracer.ir.loop import Block, Function, LoopKind, Module, Operand, Statement
+from tracer.errors import DeviceError, InternalError, message
+from tracer.ir.loop import Block, For, Function, LoopKind, Module, Operand, Statement
 from tracer.ir.loop.build import Builder
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.gpu.host_plan import left_on_host, scalars_to_kernels
@@ -34,14 +34,30 @@ _MANY_ROWS = 1024  # that keep a GPU busy with one thread a row
 
 @dataclass(frozen=True, slots=True)
 class GpuSchedule:
-    """A module whose nests are kernels as far as they can be.
-
-    reasons: of the nests without a kernel, a sentence each. on_host: library routines and callbacks, likewise.
-    """
+    """A module whose nests are kernels as far as they can be."""
 
     module: Module
-    reasons: tuple[str, ...]
-    on_host: tuple[str, ...] = ()
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why nests have no kernel, a sentence each."""
+        return tuple(f"{nest.name}: {why}" for nest in self.module.functions if (why := self._lack_of(nest)))
+
+    @property
+    def on_host(self) -> tuple[str, ...]:
+        """Library routines and callbacks, a sentence each."""
+        return left_on_host(_entry(self.module))
+
+    def _lack_of(self, nest: Function) -> str:
+        """Return why a function is no kernel, "" if it is one or the entry."""
+        loop = nest.body.statements[0] if nest.body.statements else None
+        if nest.name == self.module.entry or (isinstance(loop, For) and loop.kind is LoopKind.BLOCK):
+            return ""
+        try:
+            _kernel(nest)
+        except Unfit as unfit:
+            return str(unfit)
+        raise InternalError(f"nest {nest.name} has a kernel, but was not mapped")
 
     @property
     def left(self) -> tuple[str, ...]:
@@ -66,19 +82,20 @@ def map_to_gpu(module: Module) -> GpuSchedule:
 
     Math functions may still be in it: `expand_math` comes afterwards.
     """
-    entry = next(f for f in module.functions if f.name == module.entry)
-    nests = [f for f in module.functions if f.name != module.entry]
-    mapped, reasons = [], dict[str, str]()
-    for nest in nests:
-        try:
-            mapped.append(_kernel(nest))
-        except Unfit as unfit:
-            reasons[nest.name] = str(unfit)
-    left, host = tuple(f"{name}: {reason}" for name, reason in reasons.items()), left_on_host(entry)
-    if reasons:
-        others = [nest for nest in nests if nest.name in reasons]
-        return GpuSchedule(replace(module, functions=(*mapped, *others, entry)), left, host)
-    return GpuSchedule(scalars_to_kernels(replace(module, functions=(*mapped, entry))), left, host)
+    entry = _entry(module)
+    mapped, unmapped = [], []
+    for nest in module.functions:
+        if nest is not entry:
+            try:
+                mapped.append(_kernel(nest))
+            except Unfit:
+                unmapped.append(nest)
+    changed = replace(module, functions=(*mapped, *unmapped, entry))
+    return GpuSchedule(changed if unmapped else scalars_to_kernels(changed))
+
+
+def _entry(module: Module) -> Function:
+    return next(f for f in module.functions if f.name == module.entry)
 
 
 def _kernel(nest: Function) -> Function:

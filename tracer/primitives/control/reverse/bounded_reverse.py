@@ -84,6 +84,10 @@ def _reordering(order: list[int], active: Sequence[bool]) -> tuple[list[int], li
     return order, [positions.index(i) for i in order if active[i]]
 
 
+def _kept(*, memory: int, **params: Any) -> int:
+    return memory
+
+
 # loop_push
 
 
@@ -196,7 +200,8 @@ def _push_reference(*values: Any, **params: Any) -> list[Any]:
 loop_push_p = Primitive(
     name="loop_push", infer=lambda *types, linear, **params: linear.output_types,
     reference=_push_reference, jvp=Joint(_push_jvp), linearize=_push_linearize, transpose=_push_transpose,
-    batch=_push_batch, lower=Composite(_push_expand), effects=_EFFECTS, multiple=True, eager=Eager.COMPILED,
+    batch=_push_batch, lower=Composite(_push_expand, keeps=_kept), effects=_EFFECTS, multiple=True,
+    eager=Eager.COMPILED,
 )  # fmt: skip
 
 
@@ -290,7 +295,7 @@ def _pull_batch(ctx: Any, xs: Sequence[Any], axes: Axes, **params: Any) -> Any:
 loop_pull_p = Primitive(
     name="loop_pull", infer=lambda *types, backward, **params: backward.output_types, reference=_pull_reference,
     jvp=Joint(_pull_jvp), linearize=_pull_linearize, transpose=_pull_transpose, batch=_pull_batch,
-    lower=Composite(lambda *operands, **params: pull_in_memory(sweep_of(params), operands)),
+    lower=Composite(lambda *operands, **params: pull_in_memory(sweep_of(params), operands), keeps=_kept),
     effects=_EFFECTS, multiple=True, eager=Eager.COMPILED,
 )  # fmt: skip
 
@@ -404,8 +409,8 @@ def _bend_batch(ctx: Any, xs: Sequence[Any], axes: Axes, **params: Any) -> Any:
 
 loop_bend_p = Primitive(
     name="loop_bend", infer=_bend_infer, reference=_bend_reference, jvp=Joint(_bend_jvp), linearize=_bend_linearize,
-    transpose=_bend_transpose, batch=_bend_batch, lower=Composite(_bend_expand), effects=_EFFECTS, multiple=True,
-    eager=Eager.COMPILED,
+    transpose=_bend_transpose, batch=_bend_batch, lower=Composite(_bend_expand, keeps=_kept), effects=_EFFECTS,
+    multiple=True, eager=Eager.COMPILED,
 )  # fmt: skip
 
 REVERSAL = (loop_push_p, loop_pull_p, loop_bend_p)
