@@ -1,10 +1,10 @@
 """HTML of programs, for notebooks: nested programs folded, variables linked.
 
 One `<div>` with its own `<style>`, without scripts and external resources. A click on a variable goes to its
-definition; hovering shows its type and marks its other uses. Colours are mixed with the page's own text colour, so
-they suit light and dark themes alike. Notebooks that are not trusted, and pages that show exported ones, drop styles:
-so the lines stand in a `<pre>`, which keeps font and indentation, and sources are comments of the text. Parameters that
-are usual or repeat the result's type are shown once the box is checked.
+definition; hovering shows its type and marks its other uses. Colours are mixed with the page's own text colour, so they
+suit light and dark themes alike. Notebooks that are not trusted, and pages that show exported ones, drop styles. So the
+lines stand in a `<pre>`, which keeps font and indentation. Sources are comments of the text. Parameters that are usual
+or repeat the result's type are shown once the box is checked.
 """
 
 from __future__ import annotations

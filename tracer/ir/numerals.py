@@ -1,7 +1,7 @@
 """Scalars as the printed IR writes them, and their parser; bit for bit.
 
-A float has the fewest digits that give it back in its dtype, complex numbers are `(1+2j)`, booleans
-`true` and `false`. A NaN other than the usual one shows its bits: `nan(0xffc00000)`.
+A float has the fewest digits that give it back in its dtype. Complex numbers are `(1+2j)`, booleans `true` and `false`.
+A NaN other than the usual one shows its bits: `nan(0xffc00000)`.
 """
 
 from __future__ import annotations

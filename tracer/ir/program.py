@@ -4,8 +4,9 @@
     Equation = primitive, inputs (Atom...), parameters, outputs (Var...), the user's source line, effects
     Atom     = Var | Literal
 
-A program has no free variables and no constants but scalar literals: captured arrays are inputs, and an equation
-with nested programs passes what they need as operands. Every variable is defined once, by an input or an equation.
+A program has no free variables and no constants but scalar literals. Captured arrays are inputs, and an equation with
+nested programs passes the values that they read as operands. Every variable is defined once, by an input or an
+equation.
 """
 
 from __future__ import annotations

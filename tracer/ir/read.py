@@ -1,6 +1,6 @@
 """Reader of printed programs: `read_program(program_text(p), primitives)` equals `p`.
 
-The grammar is in `tracer.ir.text`. White space and line breaks do not matter, with one exception: a comment
+The grammar is in `tracer.ir.text`. White space and line breaks do not matter, with one exception. A comment
 `# file:line` gives its place to the equation before it on the line.
 """
 
@@ -32,8 +32,8 @@ def read_program(
     """Return the program that `program_text` printed.
 
     primitives: by name. enums: the classes of parameters such as `Mode.CLIP`, by name. records: the constructors of
-    parameters such as `Window(size=3)`. Verifies grammar and names only; `check_program` verifies the rest.
-    Raises ProgramTextError with the line, the column and the expected text.
+    parameters such as `Window(size=3)`. Verifies grammar and names only; `check_program` verifies types. Raises
+    ProgramTextError with the line, the column and the expected text.
     """
     reader = _Reader(text, primitives, enums or {}, records or {})
     try:

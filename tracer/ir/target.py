@@ -1,7 +1,7 @@
 """Targets: the machines that programs are compiled for, as data that passes and the schedule read.
 
-A `Target` decides how a program is written: which products keep their dtypes, which equations have a loop nest of
-their own, and how long the blocks of sums are. Its `Machine` decides only how loops are cut and shared, so that a
+A `Target` decides how a program is written. It says which products keep their dtypes, which equations have their own
+loop nest, and how long the blocks of sums are. Its `Machine` decides only how loops are cut and shared, so that a
 result's bits never depend on it.
 """
 
@@ -36,7 +36,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Sizes of a processor, which decide how loops are cut and shared but never what they compute.
+    """Sizes of a processor, which decide how loops are cut and shared, and never change a result.
 
     vector_bytes, line_bytes: of a vector register and of a cache line. first_cache, second_cache: bytes of a core's
     caches. streamed_bytes: size of a result that bypasses the caches, half of a large last cache. split_bytes: size of
@@ -81,7 +81,7 @@ class VarianceBlocks:
 class Blocks:
     """Sizes of the blocks that programs and reductions are cut into.
 
-    Sums are rounded block by block, so these belong to the meaning of results: every machine of a target has the same.
+    Sums are rounded block by block, so blocks belong to the meaning of results: all machines of a target share them.
 
     A target that leaves some whole has 0 or None there.
 

@@ -73,9 +73,9 @@ class Array(Surface):
 
     `tracer.numpy.asarray` and the operations make arrays; a call of the class raises ArgumentError. Arrays have the
     methods, attributes and operators of NumPy's ndarray. Only `x[i] = v`, and with it `x[i] += v`, rebinds the handle
-    to another value; `x.at[i].set(v)` and the like return another array. A star behind the dtype, as in `f64*`, marks
-    a weak type in printed arrays, types and errors: the value comes from Python scalars alone, and takes on the dtype
-    of the other operand. `weak_type` tells the same.
+    to another value; `x.at[i].set(v)` and the like return another array. A star behind the dtype, as in `f64*`, marks a
+    weak type in printed arrays, types and errors. The value comes from Python scalars alone, and takes on the dtype of
+    the other operand. `weak_type` tells it too.
 
     >>> import tracer.numpy as tnp
     >>> tnp.asarray(2.0), tnp.asarray(2.0) * tnp.ones(2, "float32")

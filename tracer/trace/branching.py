@@ -157,7 +157,10 @@ def _branch(path: list[ast.AST]) -> Branch:
 
 
 def _recursion(path: Sequence[ast.AST]) -> str | None:
-    """Return the remedy for a function that calls itself; None for others. Both arms of a lax.cond are traced."""
+    """Return the remedy for a function that calls itself, or None if the function does not.
+
+    Both arms of a lax.cond are traced.
+    """
     function = next((n for n in path[::-1] if isinstance(n, ast.FunctionDef)), None)
     if function is None:
         return None

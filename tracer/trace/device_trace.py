@@ -1,6 +1,6 @@
 """Traces of devices: an operation on an array that lies on a device goes to the device, below all transforms.
 
-A device is a trace that is always open, on every thread, and records nothing: its `process` runs the operation there.
+A device is a trace that is always open, on every thread, and records nothing. Its `process` runs the operation there.
 So `grad`, `vmap` and `jit` treat arrays on a device as they treat arrays of an enclosing trace.
 """
 
@@ -52,7 +52,7 @@ class DeviceTrace(Trace):
 
 
 def device_of(array: Array) -> Any:
-    """Return the device that an array lies on, None for the host's arrays and those of other traces."""
+    """Return the device that an array lies on, None for arrays of the host and of other traces."""
     trace = array._trace
     return trace.device if isinstance(trace, DeviceTrace) else None
 

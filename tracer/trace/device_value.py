@@ -1,4 +1,4 @@
-"""Values that lie on a device: what an Array holds in place of a NumPy array."""
+"""Values on a device, which an Array holds in place of a NumPy array."""
 
 from __future__ import annotations
 

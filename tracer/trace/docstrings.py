@@ -12,7 +12,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def with_paragraph(text: str, lines: Iterable[str]) -> str:
-    """Return a docstring with one more paragraph before its example, indented like the others.
+    """Return a docstring with one more paragraph before its example, indented as the docstring is.
 
     Python 3.13 strips the indentation of docstrings; earlier versions keep it.
 

@@ -1,6 +1,6 @@
 """Search for a leaked array: the name by which the user's code keeps it.
 
-The search begins at the variables of the user's running functions, and goes a few steps down into containers and
+The search begins at the variables of the user's running functions. It goes a few steps down into containers and
 attributes. It runs none of the user's code: no properties, no `__getattr__`, no iterators.
 """
 
@@ -21,7 +21,7 @@ _MOST = 20_000  # examined values
 def kept_as(is_it: Callable[[object], bool]) -> str | None:
     """Return the expression by which a value is kept, such as `self.cache[0]` or `hidden`; None if it is not found.
 
-    A global, or a part of another value, is preferred to a local variable, which may have been read from there.
+    A global, or a part of another value, is preferred to a local variable, which may come from there.
     """
     local = None
     for frame in user_frames():
@@ -37,7 +37,7 @@ def kept_as(is_it: Callable[[object], bool]) -> str | None:
 
 
 def _own_variables(frame: FrameType) -> dict[str, Any]:
-    """Return the variables of a function, those from enclosing functions first; none for a module's code."""
+    """Return the variables of a function, variables of enclosing functions first; none for a module's code."""
     if frame.f_locals is frame.f_globals:
         return {}
     variables = dict(frame.f_locals)

@@ -28,7 +28,7 @@ def name_at_home(value: Any) -> str | None:
 def takes_functions() -> bool:
     """Whether the pickler at work is cloudpickle's, which writes functions themselves; Dask's and joblib's are.
 
-    It loads them in processes that lack the caller's main module, so a name in there is not enough for it.
+    It loads them in processes that lack the caller's main module, so a name in there is not enough.
     """
     frame = sys._getframe(1)
     while frame.f_back is not None and is_ours(frame.f_code):
@@ -37,7 +37,7 @@ def takes_functions() -> bool:
 
 
 def reduce_named(self: Any, protocol: Any) -> Any:
-    """Return what pickle stores of a decorated function: its name, or its state if it is not found by that.
+    """Return the name that pickle stores of a decorated function, or its state if the name does not find it.
 
     A class has it as `__reduce_ex__`.
     """
@@ -45,7 +45,7 @@ def reduce_named(self: Any, protocol: Any) -> Any:
 
 
 def nameless(value: Any) -> str | None:
-    """Return a text for a function within the value that no process finds by its name, or None if there is none."""
+    """Return a text for a function within the value that no process finds by name, or None if all are found."""
     if isinstance(value, partial):
         return next((text for part in (value.func, *value.args) if (text := nameless(part)) is not None), None)
     if not isinstance(value, FunctionType) or takes_functions() or name_at_home(value) is not None:

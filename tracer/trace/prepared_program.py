@@ -168,7 +168,7 @@ class PreparedProgram:
         return values
 
     def _on_device(self, trace: Any, inputs: Sequence[Any]) -> list[Any]:
-        """Return the values with those of the results alone, of the whole program run where the inputs lie."""
+        """Run the whole program where the inputs lie, and return the values, None between inputs and results."""
         values: list[Any] = [*inputs, *self._literals]
         count = len(values)
         values += [None] * sum(len(equation.outputs) for equation in self.program.equations)

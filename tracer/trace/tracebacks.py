@@ -120,7 +120,9 @@ def remembering(transform: Callable[..., Any]) -> Callable[..., Any]:
 def set_boundaries(
     namespace: dict[str, Any], names: Iterable[str] | None = None, make: Callable[..., Any] = boundary
 ) -> None:
-    """Put boundaries around a public namespace's functions, by default those it defines, and make them its own.
+    """Put boundaries around a public namespace's functions, and make them its own.
+
+    By default these are the functions that it defines.
 
     Pickle, for one, then finds them where users find them. Another name of a function stays another name of it.
     `dir` lists the public names alone.
@@ -140,14 +142,14 @@ def set_boundaries(
 
 
 def public_names(namespace: dict[str, Any]) -> list[str]:
-    """Return the public names of a module: those in `__all__`, else the names that it defines without an underscore."""
+    """Return the public names of a module: `__all__`, else the names that it defines without an underscore."""
     own = namespace["__name__"]
     defined = (k for k, v in namespace.items() if k[0] != "_" and getattr(v, "__module__", None) == own)
     return sorted(namespace.get("__all__", defined))
 
 
 def set_method_boundaries(cls: type, dunders: Sequence[str] = ("__call__", "__init__")) -> None:
-    """Put boundaries around a public class's methods, but those by which trees are flattened."""
+    """Put boundaries around a public class's methods, except the methods that flatten trees."""
     for name, function in list(vars(cls).items()):
         public = name in dunders or not name.startswith(("_", "tree_"))
         if type(function) is FunctionType and public:
@@ -182,7 +184,7 @@ def name_caller(error: BaseException, name: str) -> None:
 
 
 def told(error: BaseException, name: str | None = None) -> TracerError | None:
-    """Return our error for one of Python's or NumPy's that this package meets; None for all others.
+    """Return our error for an error of Python or NumPy that this package explains; None for any other error.
 
     name: the function that the user called, whose arguments may be of the wrong form.
     """

@@ -11,11 +11,11 @@
 
 Registers are assigned once. Loops and branches hand values over explicitly: a `For` or `While` has carries
 (entry value, the register its body reads, the value its body yields), an `If` yields from both arms.
-A `For(kind=VECTOR, lanes=n)` runs n iterations side by side, its last iteration masked. Its registers hold one
-value per lane where they depend on the index. A carry with `combine` holds n partial results. At the end they are
-combined by halving (lane i with lane i + n/2, then n/4, ...), on every machine: results depend on `lanes`, which
-the schedule fixes, and never on the width of the hardware's vectors. A carry without `combine` is equal in all lanes:
-the value that a `Prefix` hands on.
+A `For(kind=VECTOR, lanes=n)` runs n iterations side by side, its last iteration masked. Its registers hold one value
+per lane where they depend on the index. A carry with `combine` holds n partial results. At the end they are combined by
+halving (lane i with lane i + n/2, then n/4, ...), on every machine. Results depend on `lanes`, which the schedule
+fixes, and never on the width of the hardware's vectors. A carry without `combine` is equal in all lanes: the value that
+a `Prefix` hands on.
 """
 
 from __future__ import annotations
@@ -176,9 +176,9 @@ class Carry:
     """Value handed from one iteration to the next.
 
     register: read by the body. initial: its value in the first iteration.
-    combine: None for an ordinary serial carry. With an operation the loop is a reduction of partial results:
-    every lane (or thread) starts from the operation's `identity`, the yields are combined as the module docstring says,
-    and `initial` is combined in last, as op(initial, combined).
+    combine: None for an ordinary serial carry. With an operation the loop is a reduction of partial results. Every lane
+    (or thread) starts from the operation's `identity`, and the yields are combined as the module docstring says.
+    `initial` is combined in last, as op(initial, combined).
     """
 
     register: Register
@@ -211,7 +211,7 @@ class While:
     """Loop while `condition`, which yields one bool, is true; `body` yields the next carries. Both read the carries.
 
     Every iteration polls the stop word of the call, so that an interrupt ends any loop. Inside a vector loop the
-    condition may vary by lane: a lane that has finished keeps its carries and takes no part in further iterations.
+    condition may vary by lane. A lane that has finished keeps its carries and takes no part in further iterations.
     """
 
     carries: tuple[Carry, ...]
@@ -224,8 +224,8 @@ class While:
 class If:
     """Branch: results = yields of the arm that runs.
 
-    Inside a vector loop the predicate may vary by lane where `then` only computes and `otherwise` holds no statements:
-    results are chosen by lane, and `then` is skipped if the predicate is false in every lane.
+    Inside a vector loop the predicate may vary by lane where `then` only computes and `otherwise` holds no statements.
+    Results are then chosen by lane, and `then` is skipped if the predicate is false in every lane.
     """
 
     predicate: Operand
@@ -319,7 +319,7 @@ class Along(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Sharing of a library call: `count` panels of `width` indices along an axis, the last one the rest.
+    """Sharing of a library call: `count` panels of `width` indices along an axis. The last panel may be narrower.
 
     at_once: panels that one thread takes at a time.
     """
@@ -385,7 +385,7 @@ class Prefix:
 
     Only directly in a vector loop; `last` is the next iteration's `before`. Halves are combined by halves, the last
     lane of each first half with every lane of the second (Sklansky 1960, Conditional-sum addition logic). `before`,
-    equal in all lanes, comes in last, from the left: so sums of non-negative values never decrease in a later lane.
+    equal in all lanes, comes in last, from the left. So sums of non-negative values never decrease in a later lane.
     Lanes that take no part do not change `last`.
     """
 

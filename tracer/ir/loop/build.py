@@ -7,7 +7,7 @@
     b.store(out, 0, loop.results[0])
     function = Function("sum", (a, out), b.finish())
 
-A Python scalar may stand for any operand: it takes the dtype of the operands beside it, i64 in addresses and bounds.
+A Python scalar may stand for any operand. It takes the dtype of the operands beside it, i64 in addresses and bounds.
 Arithmetic on i64 constants is folded, so that index expressions may be written without regard to static values.
 Arithmetic on floats is never folded.
 """

@@ -44,7 +44,7 @@ def loop_text(module: loop.Module) -> str:
 def statements_by_line(module: loop.Module) -> list[loop.Function | loop.Statement | None]:
     """Return the function or statement that each line of `loop_text(module)` prints, None for the module's own lines.
 
-    The lines that end a loop, and those of its yields, count as the loop's.
+    The lines that end a loop, and the lines of its yields, count as the loop's.
     """
     found: list[loop.Function | loop.Statement | None] = [None]
     for function in module.functions:

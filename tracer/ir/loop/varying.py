@@ -9,7 +9,7 @@ from tracer.ir.loop.walk import operands_of
 
 
 def varying_registers(s: loop.For) -> set[loop.Register]:
-    """Return the registers of a VECTOR loop that vary by lane, or of an outermost THREAD loop that vary by thread.
+    """Return the registers that vary by lane of a VECTOR loop, or by thread of an outermost THREAD loop.
 
     A loaded value varies where its address does, or its buffer is private to the thread.
     """
@@ -18,7 +18,7 @@ def varying_registers(s: loop.For) -> set[loop.Register]:
 
 
 def varying_from(block: loop.Block, given: Set[loop.Register], *, threads: bool = False) -> set[loop.Register]:
-    """Return the registers of such a loop's body that vary, given those that vary on entry."""
+    """Return the registers of a loop's body that vary, given the registers that vary on entry."""
     varying = set(given)
     _block(block, varying, threads=threads)
     return varying

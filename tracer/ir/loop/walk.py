@@ -179,7 +179,7 @@ def _access(view: View, access: Access) -> tuple[Buffer, Address, Access]:
 
 
 def operands_of(statement: Statement) -> tuple[Operand, ...]:
-    """Return the operands that a statement itself reads, without those of addresses and inner blocks."""
+    """Return the operands that a statement itself reads, without operands of addresses and inner blocks."""
     match statement:
         case Compute():
             return statement.operands
