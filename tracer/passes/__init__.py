@@ -1,1 +1,1 @@
-"""Passes, one a file, which rewrite programs and keep what they compute; `pipeline` has their order."""
+"""Passes, one a file, which rewrite programs and keep their meaning; `pipeline` has their order."""

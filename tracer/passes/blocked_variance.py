@@ -1,9 +1,9 @@
 """Variances in blocks: sums of squares about a mean read memory once.
 
-The mean of a large array is known once all of it has been read, and the squares would read it again, from memory. Here
-the array is cut into blocks that stay in a cache. Each block gives its own mean c_b, and the sums of differences from
-c_b and of their squares. The distances of the blocks' means from the whole mean c correct the total (after Chan, Golub
-& LeVeque 1983, Algorithms for computing the sample variance, The American Statistician 37(3)):
+The mean of a large array is known once all of it has been read. The squares would read it again, from memory. Here the
+array is cut into blocks that stay in a cache. Each block gives its own mean c_b, and the sums of differences from c_b
+and of their squares. The distances of the blocks' means from the whole mean c correct the total. This follows Chan,
+Golub & LeVeque 1983, Algorithms for computing the sample variance, The American Statistician 37(3):
 
     sum (x - c)² = sum over blocks of [ sum (x - c_b)² + (c_b - c) (2 sum (x - c_b) + n_b (c_b - c)) ]
 
@@ -78,9 +78,11 @@ class _Cut(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Spread:
-    """The sum of squares of x less what `centre` is when it is spread, `dims` being its axes there; or, if there are
-    `steps`, of what these make of the difference: each multiplies it by its one number, or negates it if it has none.
-    total: the sum of x."""
+    """Sum of the squares of x less `centre`, which is broadcast along all axes but `dims`.
+
+    steps: None for squares. Otherwise the differences themselves are summed after these operations: each multiplies by
+    its one scalar, or negates if it has no scalar. total: the sum of x.
+    """
 
     result: Var
     steps: Sequence[Sequence[Atom]] | None
@@ -141,7 +143,7 @@ def _means(x: Any, spread: _Spread) -> list[Any]:
 def _together(given: Sequence[Any], spread: _Spread) -> Any:
     """Return the sum of differences from the centre, or of their squares. given: the centre, then results of `_means`.
 
-    The mean of a block is infinite where it overflowed: so is what was summed about it, and there is no more to add.
+    The mean of a block that overflowed is infinite, and so are the sums about it: nothing is added to these.
     """
     (centre, *found), (axis, inside, parts) = given, spread.cut
     dims = [a if a <= axis else a + 1 for a in spread.dims]
@@ -174,7 +176,7 @@ def _product(x: Any, y: Any) -> Any:
     return mul(x, y)
 
 
-# -- what is found -------------------------------------------------------------------------------------------------
+# -- finding sums of squares --------------------------------------------------------------------------------------
 
 
 def _spreads(program: Program, sizes: VarianceBlocks) -> Iterator[_Spread]:
@@ -268,7 +270,7 @@ def _operands(atom: Atom, primitive: Primitive, definitions: Mapping[Var, Equati
 
 
 def _comes_from(total: Var, centre: Atom, definitions: Mapping[Var, Equation]) -> bool:
-    """Whether a centre is made of the sum, by operations on what is no larger."""
+    """Whether a centre is computed from the sum, by operations on values of at most its size."""
     waiting, seen = [centre], set[Var]()
     while waiting and len(seen) < _MOST_STEPS:
         atom = waiting.pop()

@@ -2,12 +2,12 @@
 
 Attention multiplies queries and keys to scores of [heads, queries, keys], makes weights of them, and multiplies these
 with values. Results are small, intermediate values are not, and go to memory and back at every step. Here such a chain
-becomes a `scan` over blocks of its first axis, as many rows at once as fit into a cache. Intermediate values exist for
-one block only. Where a single row of the first axis is too large, it is cut in the same way itself.
+becomes a `scan` over blocks of its first axis. A block has as many rows as fit into a cache. Intermediate values exist
+for one block only. Where a single row of the first axis is too large, it is cut in the same way itself.
 
-A chain consists of the equations that depend on a large product and treat rows independently: elementwise operations,
-operations on axes within rows, and products with whole matrices or row by row. Sums keep their order. Products of fewer
-rows may round differently.
+A chain consists of the equations that depend on a large product and treat rows independently. These are elementwise
+operations, operations on axes within rows, and products with whole matrices or row by row. Sums keep their order.
+Products of fewer rows may round differently.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ class _Step(NamedTuple):
 
 @dataclass(frozen=True)
 class _Chain:
-    """extent: the number of rows. escaping: what is read outside. whole: bytes that every block reads anew.
+    """extent: the number of rows. escaping: values that are read outside. whole: bytes that every block reads anew.
 
-    between: bytes of what the whole chain must store on its way, and the blocks need not.
+    between: bytes that the whole chain must store on its way, and the blocks need not.
     """
 
     steps: Sequence[_Step]
@@ -211,11 +211,14 @@ class _Body:
         return self.inputs[atom, axis]
 
 
-# -- what is cut ---------------------------------------------------------------------------------------------------
+# -- rules for cutting an equation --------------------------------------------------------------------------------
 
 
 def _chain(program: Program, seed: Equation) -> _Chain | None:
-    """Return the chain that begins with a product, or None where it cannot be cut, or most of it is read outside."""
+    """Return the chain that begins with a product.
+
+    Return None where it cannot be cut, or most of it is read outside.
+    """
     shape = seed.outputs[0].type.shape
     axis = next((a for a, n in enumerate(shape) if n > 1), None)
     if axis is None:
@@ -269,7 +272,7 @@ Cut = tuple[int, Sequence[int | None]]  # along which axis the output is cut, an
 def _steps(
     equation: Equation, cut: Cut | None, before: Sequence[_Step], definitions: Mapping[Var, Equation]
 ) -> list[_Step] | None:
-    """Return the equation as a step, after copies of broadcasts over rows that it reads, or None where it is none."""
+    """Return the equation as a step, after copies of broadcasts over rows that it reads; None where it is no step."""
     if cut is None:
         return None
     known = {step.output: step.out for step in before}
@@ -286,7 +289,7 @@ def _steps(
 
 
 def _is_spread(equation: Equation, axis: int) -> bool:
-    """Whether all rows are the same."""
+    """Whether all rows are equal."""
     return equation.primitive is broadcast_in_dim_p and axis not in equation.params["broadcast_dimensions"]
 
 
@@ -324,7 +327,7 @@ def _product_from(equation: Equation, axis: int) -> Cut | None:
 
 
 def _products(equation: Equation) -> Iterator[Cut]:
-    """Yield every cut of a product: along a batch axis, rows of the left operand, or columns of the right one."""
+    """Yield every cut of a product: along a batch axis, the left operand's rows, or the right operand's columns."""
     (left_sums, right_sums), (left_batch, right_batch) = equation.params["dimension_numbers"]
     left, right = (range(len(operand.type.shape)) for operand in equation.inputs)
     rows = [(a, None) for a in left if a not in left_sums and a not in left_batch]

@@ -1,7 +1,8 @@
 """Dead code elimination, through control flow.
 
-An equation goes if nothing reads its outputs, whether or not it might fault; ordered effects stay. Branches, calls
-and loops lose outputs that nothing reads, operands that they do not read, and carries that only feed themselves.
+An equation goes if nothing reads its outputs, whether or not it might fault; ordered effects stay. Branches, calls and
+loops lose outputs that nothing reads and operands that they do not read. Loops also lose carries that only feed
+themselves.
 """
 
 from __future__ import annotations

@@ -106,9 +106,9 @@ def _is_kept(equation: Equation) -> bool:
 
 
 def expand(program: Program, target: Target = CPU) -> Program:
-    """Inline calls and write composite primitives in others, nested programs included.
+    """Inline calls and write composite primitives as other primitives, nested programs included.
 
-    Programs held by a composite primitive are expanded with the equations it is written in, where these hold them:
-    its rules of differentiation may hold others, which nothing computes any more.
+    Programs that a composite primitive holds are expanded only where its written equations hold them too. Programs of
+    its rules of differentiation are computed by nothing any more.
     """
     return nested_first(lambda inner: _expand(inner, target), _is_kept)(program)

@@ -1,7 +1,7 @@
 """Contraction: a product and the sum that it is added to as one fma, rounded once, where `config.fp_contract` is set.
 
-A product is contracted only if nothing else reads it, and it has the sum's shape and is f32 or f64. Complex products
-stay as they are, so that z times its conjugate is real.
+A product is contracted only if nothing else reads it, and it has the sum's shape, in f32 or f64. Complex products stay
+as they are, so that z times its conjugate is real.
 """
 
 from __future__ import annotations

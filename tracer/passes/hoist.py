@@ -2,8 +2,8 @@
 
 Only equations without effects move, so a loop of no iterations reports no fault. The work is wasted if the body never
 runs; that is the price of doing it once otherwise. Three sorts of equations stay: loops that may not end (a
-while_loop), calls into Python, and equations that are cheaper to repeat than to store. An equation is cheaper to repeat
-if its output is larger than its operands, such as a broadcast or an iota; it moves if an equation that moves needs it.
+while_loop), calls into Python, and equations cheaper to repeat than to store. An equation is cheaper to repeat if its
+output is larger than its operands, such as a broadcast or an iota. It still moves if an equation that moves needs it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _hoist(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
 def _without_invariants(
     program: Program, first: int, consts: Sequence[Atom], at: Rewriter
 ) -> tuple[Program, list[Atom]]:
-    """Return the program with invariant values as new constants after its own, and those constants, emitted."""
+    """Return the program with invariant values as new constants after its own, and these constants, emitted."""
     last = first + len(consts)
     inputs = program.inputs[first:last]
     values = {v: atom for v, atom in zip(inputs, consts, strict=True) if v.type == atom.type}
@@ -66,7 +66,7 @@ def _without_invariants(
 
 
 def _choose(program: Program, invariant: set[Var]) -> dict[int, bool]:
-    """Return the equations to move, by number: whether they leave the body, or are copied for others that move."""
+    """Return the equations to move, by index: whether they leave the body, or are copied for an equation that moves."""
     candidates: list[int] = []
     for number, equation in enumerate(program.equations):
         if all(a in invariant for a in equation.inputs if isinstance(a, Var)) and _may_move(equation):

@@ -1,8 +1,8 @@
 """Reverse pass: pulls cotangents back along a tape, from the last operation to the first.
 
-Outside staged programs each operation is pulled back by its recipe's program, which is made once and runs by prepared
-calls. So every call of a gradient gives equal bits, and no state depends on the path as a whole. Within a staged
-program the tape becomes one linear program, which is transposed.
+Outside staged programs each operation is pulled back by its recipe's program. This program is made once and runs by
+prepared calls. So every call of a gradient gives equal bits, and no state depends on the path as a whole. Within a
+staged program the tape becomes one linear program, which is transposed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tracer.transforms.transpose import pull_back
 class Pullback(NamedTuple):
     """Pullback of a recipe, from (residuals..., output cotangents...) to cotangents of the active inputs.
 
-    sums: for each active input the number of a value of the program, None for a zero cotangent, and the addition of
+    sums: for each active input the index of a value of the program, None for a zero cotangent, and the addition of
     NumPy arrays of the type, None where there is none. is_raw: whether the program runs on NumPy arrays, and has one
     cotangent.
     """
@@ -138,7 +138,10 @@ def _add(pending: dict[Var, Any], variable: Var, cotangent: Any) -> bool:
 
 
 def _pulled(entry: Entry, arriving: list[Any]) -> list[Operand | None]:
-    """Return the cotangents of the entry's inputs, from those of its outputs with tangents; None for a zero."""
+    """Return the cotangents of an entry's inputs, None for a zero.
+
+    arriving: the cotangents of its outputs that have tangents.
+    """
     recipe = entry.recipe
     for place, cotangent in enumerate(arriving):
         if cotangent is None:
@@ -207,6 +210,6 @@ def _array(x: Operand) -> Array:
 
 
 def _spread(x: Any, residual: Operand, entry: Entry) -> Any:
-    """Return the operand of a literal residual broadcast to the shape of the operation's result; others unchanged."""
+    """Return the operand, broadcast to the shape of the operation's result if the residual is a literal."""
     shape = next(v.type.shape for v in entry.outputs if v is not None)
     return broadcast_in_dim(x, shape, ()) if isinstance(residual, Literal) else x

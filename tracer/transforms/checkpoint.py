@@ -163,7 +163,7 @@ def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
 
 @lru_cache
 def save_from_both_policies(policy_1: Predicate, policy_2: Predicate) -> Policy:
-    """Keep what either policy keeps."""
+    """Keep values that either policy keeps."""
     return _policy(policy_1) | _policy(policy_2)
 
 

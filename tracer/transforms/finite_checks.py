@@ -228,7 +228,7 @@ class Fault(NamedTuple):
 def fault_of(operands: Sequence[Any], results: Sequence[Any], *, nans: bool, infs: bool) -> Fault | None:
     """Return the elements of NumPy results that are NaN, or infinite, where no element of the operands is.
 
-    operands: NumPy arrays and scalars; others, such as types, are passed over.
+    operands: NumPy arrays and scalars; operands of another class, such as types, are passed over.
     """
     given = [x for x in operands if isinstance(x, np.ndarray | np.generic)]
     for result in results:
@@ -286,7 +286,7 @@ def _type(x: Any) -> str:
 
 
 def _range(x: Any) -> Iterator[str]:
-    """Yield the range of an array's elements that are not NaN, and the count of those that are."""
+    """Yield the range of an array's elements that are not NaN, and the count of elements that are NaN."""
     if x.ndim == 0:
         yield f" = {x[()]!s}"
     elif x.size and not dtypes.is_complex(x.dtype):

@@ -34,7 +34,7 @@ def flatten_arguments(arguments: Any, what: str, names: Callable[[], list[str]])
 
 
 def arrays_of(leaves: Sequence[Any], what: str, names: Callable[[], list[str]]) -> list[Array]:
-    """Return the leaves as arrays; what, names: as of `flatten_arguments`. Raises as `as_array`."""
+    """Return the leaves as arrays. what, names: as for `flatten_arguments`. Raises as `as_array`."""
     return [
         leaf if isinstance(leaf, Array) else _named(leaf, position, what, names) for position, leaf in enumerate(leaves)
     ]

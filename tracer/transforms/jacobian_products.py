@@ -32,9 +32,9 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
     fun: takes and returns trees of floating or complex arrays of any shapes; primals: its arguments; reduce_axes:
     empty, as in JAX. A cotangent has the shape and dtype of the value that it belongs to, float0 for integers.
 
-    Returns (outputs, pullback), or (outputs, pullback, aux) if `has_aux`. pullback(cotangents) takes a tree like
-    the outputs and returns a tuple, one entry for each of `primals`. It may be called any number of times, and is a
-    tree of the arrays that it keeps: jit, vmap and scan take it and return it.
+    Returns (outputs, pullback), or (outputs, pullback, aux) if `has_aux`. pullback(cotangents) takes a tree like the
+    outputs. It returns a tuple with one entry for each of `primals`. It may be called any number of times. It is a tree
+    of the arrays that it keeps, so that jit, vmap and scan take it and return it.
 
     >>> import tracer, tracer.numpy as tnp
     >>> y, pullback = tracer.vjp(tnp.sin, 0.0)

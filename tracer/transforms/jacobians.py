@@ -243,7 +243,7 @@ def _columns(batch_first: Array, inputs: Sequence[Array]) -> list[Array]:
 
 
 def _block(block: Any, type: Type) -> Any:
-    """Return a block of a Jacobian, weak if `type` is: the type of the result or argument whose width it has."""
+    """Return a block of a Jacobian, weak if `type` is weak: the type of the result or argument that gives its width."""
     weak = isinstance(type, ArrayType) and type.weak
     return convert_element_type(block, block.dtype, weak=True) if weak else block
 

@@ -32,7 +32,7 @@ def linearize_program(
     """Split a program at its active inputs.
 
     instantiate: which outputs get a tangent even where it is zero. nested: whether the residuals must have a fixed
-    size: a program with stacks among them is run again by its linear part instead.
+    size. A program with stacks among them is then run again by its linear part.
     """
     wanted = (instantiate,) * len(program.outputs) if isinstance(instantiate, bool) else instantiate
     with open_trace(stage_process, program.name, staging=True) as forward:
@@ -61,7 +61,7 @@ def linearize_program(
 def _residual_sources(
     inputs: Sequence[Array], outputs: Sequence[Operand], residuals: Sequence[Array], same: Mapping[Var, Atom]
 ) -> tuple[tuple[tuple[str, int], ...], list[Array]]:
-    """Return the source of each residual, and those that the forward program must return besides its outputs.
+    """Return the source of each residual, and the residuals that the forward program must return besides its outputs.
 
     same: variables that have another's value, which may be an input: these are not kept for every step of a loop.
     """
@@ -144,7 +144,7 @@ def push_equation(
 ) -> tuple[Sequence[Operand], Sequence[Tangent]]:
     """Run one operation and its tangents, at the current level.
 
-    Control flow and sorts are split if the tangents belong to a linear program: as one operation, the outputs would
+    Control flow and sorts are split if the tangents belong to a linear program. As one operation, their outputs would
     depend on the tangents.
     """
     splits = primitive.linearize is not None or isinstance(primitive.jvp, Joint)
@@ -154,7 +154,10 @@ def push_equation(
 
 
 def _is_linear(tangent: Tangent) -> bool:
-    """Whether it belongs to a linear trace, which records only what depends on it, within a staging trace."""
+    """Whether the tangent belongs to a linear trace within a staging trace.
+
+    A linear trace records only operations that depend on its tangents.
+    """
     trace = tangent._trace if isinstance(tangent, Array) else None
     level = 0 if state.staging is None else state.staging.level
     return trace is not None and trace.process is stage_process and trace.level > level

@@ -113,7 +113,7 @@ class _Walk:
         return cond_branches(xs[0], tuple(map(branch, branches)), *outside, *xs[1:])
 
     def _scan(self, equation: Equation, xs: list[Operand], around: Loops) -> Sequence[Operand]:
-        """Add the iteration as a carry, which counts down in reverse, so that it is an index along the scanned axis."""
+        """Add the iteration as a carry that is an index along the scanned axis. It counts down in reverse."""
         params = equation.params
         consts, carries, body = params["consts"], params["carries"], params["body"]
         outside, reverse = _iterations(around), params["reverse"]

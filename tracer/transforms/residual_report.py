@@ -1,4 +1,4 @@
-"""Report of the residuals that reverse mode keeps of a function, as a list or in print, to choose checkpoints by."""
+"""Report of the residuals that reverse mode keeps of a function, as a list or in print, for choosing checkpoints."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Residuals of a derivative: the operands and outputs of an operation that its tangent rule reads.
 
 The rule runs once on arrays without values, for each primitive, parameters and types. A phantom on the tape replaces a
-value that no operation of the rule takes, so that the function's last reference frees the value.
+value that no operation of the rule takes. So the function's last reference frees the value.
 """
 
 from __future__ import annotations

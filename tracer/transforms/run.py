@@ -234,7 +234,7 @@ def _keep_origins(
 def _outputs(
     trace: Trace, recipe: Recipe, values: Sequence[Any], inputs: Sequence[Var], ys: Sequence[Any], source: Source | None
 ) -> list[Any]:
-    """Return handles on the outputs of an operation, and append its entry to the tape if any output has a tangent."""
+    """Return handles on the outputs of an operation, and append its entry to the tape if any has a tangent."""
     outputs: list[Any] = []
     variables: list[Var | None] = []
     for y, type in zip(ys, recipe.moving, strict=True):

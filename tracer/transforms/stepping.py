@@ -1,8 +1,8 @@
 """Control flow run step by step in Python, where its derivative would repeat ordered callbacks.
 
-Outside jit a loop of unknown trip count runs once for its results and again for its derivative, since a compiled
-program returns no stacks to Python. Ordered callbacks must run once. So loops with such callbacks put their steps on
-the tape, as a Python loop does.
+Outside jit a loop of unknown trip count runs once for its results and again for its derivative. A compiled program
+returns no stacks to Python. Ordered callbacks must run once. So loops with such callbacks put their steps on the tape,
+as a Python loop does.
 """
 
 from __future__ import annotations

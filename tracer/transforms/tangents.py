@@ -34,7 +34,7 @@ def match_tangents(
     """Return tangents or cotangents as operands. They must have the structure, shapes and tangent dtypes of `like`.
 
     what, root: name the transform, and `given`, in errors. values: returns the names of the primals. Raises
-    ArgumentError for a wrong structure, shape or dtype. A cotangent of an integer counts for nothing, so any array of
+    ArgumentError for a wrong structure, shape or dtype. A cotangent of an integer counts for nothing. So any array of
     its shape is one, such as the result itself.
     """
     leaves, got = trees.flatten(given)
@@ -98,7 +98,7 @@ def _wrong_type(leaf: Any, wanted: Type, what: str, name: str, remedy: str) -> A
 
 
 def tangent_array(t: Tangent, of: Type | None = None) -> Any:
-    """Return a tangent for the user: a `Zero` as an array of zeros, and float0 as NumPy's empty dtype, as in JAX.
+    """Return a tangent for the user: a `Zero` as zeros, and float0 as NumPy's empty dtype, as in JAX.
 
     of: the primal's type, if the result is to be weak where the primal is.
     """

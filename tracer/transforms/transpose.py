@@ -1,4 +1,4 @@
-"""Transposition: from a program linear in some inputs, the program from cotangents of outputs to those of inputs."""
+"""Transposition of a program that is linear in some inputs: cotangents of outputs become cotangents of these inputs."""
 
 from __future__ import annotations
 

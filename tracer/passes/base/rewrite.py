@@ -13,7 +13,7 @@ Rewrite = Callable[[Program], Program]
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A rewrite of programs that keeps what they compute, and is idempotent.
+    """A rewrite of programs that keeps their meaning, and is idempotent.
 
     rewrite: a function of the program or, where `targeted`, of the program and the target. rounds: whether it may
     change how results are rounded. looks_back: whether its effect on an equation depends on the equations before it

@@ -3,7 +3,7 @@
     rule(equation, at) -> atoms that stand for the equation's outputs, or None to keep it
 
 The rule sees operands already rewritten, and can look up their definitions. The equations that it emits are rewritten
-by the rule before the next equation, so one walk from the first equation to the last is enough.
+by the rule before the next equation. So one walk from the first equation to the last is enough.
 """
 
 from __future__ import annotations

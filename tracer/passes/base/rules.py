@@ -2,7 +2,7 @@
 
     rule(equation, at) -> the atom that stands for its output, or None
 
-The functions look at the equations that define the operands, no further back, and return an atom of the output's type.
+The functions look at the equations that define the operands, no further back. They return an atom of the output's type.
 """
 
 from __future__ import annotations

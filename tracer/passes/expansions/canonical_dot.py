@@ -1,4 +1,4 @@
-"""Canonical form of dot_general, as BLAS takes it: [batch, m, k] x [batch, k, n], at most transposed within a batch.
+"""Canonical form of dot_general, as BLAS takes it: [batch, m, k] x [batch, k, n], at most transposed per matrix.
 
 Operands keep a dtype that the target multiplies natively; other operands are converted to the accumulator's dtype.
 """
@@ -51,8 +51,8 @@ def canonical_dot(equation: Equation, target: Target) -> Callable[[Any, Any], An
     """Return a function that writes the product in canonical form, or None where it has that form already.
 
     Products and sums are computed in the accumulation dtype and rounded once. Loops multiply and sum integers and
-    booleans, which BLAS lacks. They also compute products of real vectors (outer products, too) and skinny matrices:
-    threads share these loops, and the loops fuse with their neighbours. Without products to sum, the result is zero.
+    booleans, which BLAS lacks. They also compute products of real vectors (outer products, too) and skinny matrices.
+    Threads share these loops, and the loops fuse with their neighbours. Without products to sum, the result is zero.
     """
     lhs, rhs, result = (a.type for a in (*equation.inputs, *equation.outputs))
     assert isinstance(lhs, ArrayType)

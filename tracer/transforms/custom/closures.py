@@ -65,7 +65,7 @@ def hoisted(
 
 
 def staged_call(fun: Callable[..., Any], args: tuple[Any, ...], what: str) -> tuple[Staged, Any, Any]:
-    """Trace a function at these arguments. Return what was staged, and the structures of arguments and result.
+    """Trace a function at these arguments. Return the staged program, and the structures of arguments and result.
 
     what: the operation and the function, for errors; the last word names the program.
     """

@@ -1,7 +1,7 @@
 """Results of a user's rule as operands: tangents like the outputs, gradients like the arguments, or an error.
 
 Only arrays among the residuals become operands. Scalars and NumPy arrays, which are constant for the function, are kept
-as they are, so that the backward function may compute with them in Python.
+unchanged, so that the backward function may compute with them in Python.
 """
 
 from __future__ import annotations

@@ -66,8 +66,8 @@ def _greedy(owned: Sequence[Sequence[int]], order: Integers, count: int) -> Inte
 def color_symmetric(rows: Integers, columns: Integers, count: int) -> Integers:
     """Return a star colouring of a symmetric pattern: neighbours differ, and four in a path have three colours or more.
 
-    So each entry is alone of its column's colour in its row, or the entry across the diagonal is in its own. Algorithm
-    4.1 of Gebremedhin, Manne & Pothen 2005, with the colours of neighbours counted.
+    So each entry has its column's colour alone in its row, or the entry across the diagonal has. Algorithm 4.1 of
+    Gebremedhin, Manne & Pothen 2005, with the colours of neighbours counted.
     """
     off = rows != columns
     neighbors = lists_by(rows[off], columns[off], count)

@@ -1,7 +1,7 @@
 """Rules of index sets for primitives, as data. They run on programs that are linear in tangents.
 
-Primitives that move elements run their reference on row numbers. Other rules take unions: of operands at each element,
-over axes that are summed, over the matrices that a factorisation mixes.
+Primitives that move elements run their reference on row numbers. Other rules take unions: at each element over
+operands, over summed axes, over the matrices that a factorisation mixes.
 """
 
 from __future__ import annotations
