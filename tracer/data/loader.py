@@ -32,7 +32,7 @@ class Loader:
     prefetch: batches that a thread prepares ahead; 0 for none. shard: (index, count) of the process: together the
     processes see the rows of one process with a batch `count` times as large. device: puts the arrays there.
 
-    Arrays of batches are NumPy's, unless `map` or `device` makes others. `state` is the consumer's position in the
+    Arrays of batches are NumPy's, unless `map` or `device` returns Arrays. `state` is the consumer's position in the
     data, and `seek` goes there: nothing is replayed. Raises ArgumentError for a source without a whole batch.
 
     >>> from tracer import data

@@ -97,7 +97,7 @@ def _dependent(result: Any, operands: Sequence[Any]) -> Any:
     """Return a result that is one of the operands as one that depends on all operands of its type.
 
     A rule of transposition gives each operand a cotangent, even if the implementation ignores the operand. Equinox's
-    loops search for a fixed point of symbolic zeros, which has none if a carried value does not depend on itself.
+    loops search for a fixed point of symbolic zeros. There is none if a carried value does not depend on itself.
     """
     if not isinstance(result, Array) or not any(result is x for x in operands):
         return result

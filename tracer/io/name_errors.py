@@ -1,4 +1,4 @@
-"""Errors that compare the names of arrays in a file with those of a model: lists in one name, and the likely rename."""
+"""Errors that compare names of arrays in a file with a model's names: lists in one name, and the likely rename."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final, NoReturn
 from tracer.errors import CheckpointError, message
 from tracer.trace.source import here
 
-_SHOWN: Final = 5  # names in errors, those of a list together
+_SHOWN: Final = 5  # names in errors, names of a list together
 _ALIKE: Final = 0.4  # of `norm1` and `ln1`: 0.5
 _INDEX: Final = re.compile(r"(?:(?<=\.)|^)\d+(?=\.|$)")
 
@@ -28,7 +28,10 @@ def refuse_names(what: str, path: Path, missing: Sequence[str], extra: Sequence[
 
 
 def folded(names: Sequence[str]) -> list[str]:
-    """Return the names in order, those that differ in the index of one list as one: `blocks.0…11.norm.weight`."""
+    """Return the names in order.
+
+    Names that differ only in the index of one list become one: `blocks.0…11.norm.weight`.
+    """
     result = list(names)
     for place in reversed(range(max((len(_INDEX.findall(name)) for name in names), default=0))):
         result = _folded_at(place, result)

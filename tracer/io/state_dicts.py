@@ -1,6 +1,6 @@
 """Names of PyTorch's state dicts for the arrays of a model, whose layers may hold them in other parts.
 
-PyTorch's attention keeps the weights of q, k and v in one array, its recurrent layers name a cell by its layer and
+PyTorch's attention keeps the weights of q, k and v in one array. Its recurrent layers name a cell by its layer and
 direction, and its parametrized layers move the weight. Each rule gives several names; the first that a state dict has
 is read, and the first is written.
 """
@@ -141,7 +141,7 @@ class _Names:
             yield from self.places(child, self.known(path, *names.get(name, ()), name))
 
     def known(self, path: str, *names: str) -> str:
-        """Return the first name below a path that the state dict knows, or else the last, which is the model's own."""
+        """Return the first name below a path that the state dict has, or else the last, which is the model's own."""
         full = [below(path, name) for name in names]
         return next((name for name in full if self._is_known(name)), full[-1])
 

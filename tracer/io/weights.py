@@ -36,8 +36,8 @@ def load_weights(
     are stored [n, m], such as in `Conv1D` of Hugging Face. where: the arrays to load, as in `nn.at`; other arrays stay.
     strict: whether the names must be exactly the model's. Raises CheckpointError for other names and shapes.
 
-    PyTorch's names of the arrays in attention, recurrent layers, encoders, decoders, sequences, spectral and weight
-    norms are known: `in_proj_weight` fills q, k and v. A `Stack` takes the arrays of a list of layers.
+    PyTorch's names are known for attention, recurrent layers, encoders, decoders, sequences, spectral and weight norms:
+    `in_proj_weight` fills q, k and v. A `Stack` takes the arrays of a list of layers.
 
     >>> layer = nn.Linear(2, 3, key=tracer.random.key(0))
     >>> weights = {"fc.weight": np.ones((3, 2), "float32"), "fc.bias": np.zeros(3, "float32")}

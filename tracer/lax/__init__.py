@@ -1,7 +1,7 @@
 """`tracer.lax`: the primitives as functions, and control flow, with JAX's names.
 
-The primitives do not promote and do not broadcast; Python numbers take the dtype of the arrays beside them, unless they
-are of a greater kind, and arrays without axes the shape.
+The primitives do not promote and do not broadcast. Python scalars take the dtype of the arrays beside them, unless they
+are of a wider type, and arrays without axes take the shape.
 """
 
 from importlib import import_module as _import_module
@@ -253,7 +253,7 @@ __all__ = [
     "unstack", "while_loop", "with_sharding_constraint", "zeta",
 ]  # fmt: skip
 
-# Functions composed of others that read no values; the functions above are cached already.
+# Functions composed of functions that read no values; the functions above are cached already.
 _CACHED = frozenset((
     "approx_max_k", "approx_min_k", "broadcast", "broadcast_like", "broadcast_to_rank", "collapse",
     "conv_general_dilated_local", "conv_general_dilated_patches", "dynamic_index_in_dim", "dynamic_slice_in_dim",
@@ -262,7 +262,7 @@ _CACHED = frozenset((
     "unstack",
 ))  # fmt: skip
 set_boundaries(globals(), _CACHED, cached)
-# Functions composed of those of tracer.numpy and tracer.scipy, which import this room: made at their first use.
+# Functions composed of functions of tracer.numpy and tracer.scipy, which import this room: made at their first use.
 _COMPOSED = ("bessel_i0e", "bessel_i1e", "betainc", "zeta")
 _HERE = [name for name in __all__ if name not in _COMPOSED]
 set_boundaries(globals(), [name for name in _HERE if name not in _CACHED])

@@ -136,8 +136,8 @@ def broadcast_to_rank(x: Any, rank: int) -> Array:
 def broadcast_like(arr: Any, like_arr: Any) -> Array:
     """Broadcast `arr` to the shape of `like_arr`, aligned at the last axes.
 
-    arr, like_arr: arrays [*s] and [*t]. Returns arr's dtype, [*t]. Raises ShapeError where a size is neither 1 nor that
-    of `like_arr`.
+    arr, like_arr: arrays [*s] and [*t]. Returns arr's dtype, [*t]. Raises ShapeError where a size is neither 1 nor the
+    size of `like_arr`.
 
     >>> tracer.lax.broadcast_like(tnp.asarray([1, 2]), tnp.zeros((2, 2)))
     Array([[1, 2],
@@ -238,7 +238,7 @@ def approx_max_k(
     operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
     reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Return the k largest elements along an axis and their indices, exactly as JAX does on a CPU: the recall is 1.
+    """Return the k largest elements along an axis and their indices, exactly as JAX does on a CPU, with recall 1.
 
     operand: real numbers or bool [*s, n], k <= n; reduction_dimension: the axis. Returns [*s, k] of its dtype and of
     i32. Raises ShapeError for a larger k. recall_target, reduction_input_size_override, aggregate_to_topk: accepted for
@@ -255,7 +255,7 @@ def approx_min_k(
     operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
     reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Return the k smallest floats along an axis and their indices, exactly as JAX does on a CPU: the recall is 1.
+    """Return the k smallest floats along an axis and their indices, exactly as JAX does on a CPU, with recall 1.
 
     operand: floats [*s, n], k <= n; reduction_dimension: the axis. Returns [*s, k] of its dtype and of i32. Raises
     ShapeError for a larger k. recall_target, reduction_input_size_override, aggregate_to_topk: accepted for JAX,

@@ -166,7 +166,7 @@ def _entered_by(body: Body, types: Sequence[Type], first: int) -> Body:
 
 
 def weak_join(types: Sequence[Type]) -> Type | None:
-    """Return the common type of several types, where weak types follow the others; None if there is none."""
+    """Return the common type of several types, where weak types follow the strong ones; None if there is none."""
     first = types[0]
     if all(type == first for type in types):
         return first

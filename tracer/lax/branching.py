@@ -151,7 +151,7 @@ def _check_structures(what: str, bodies: Sequence[Body], names: Sequence[str]) -
 
 
 def _common_types(what: str, bodies: Sequence[Body], names: Sequence[str]) -> list[Type]:
-    """Return the types that all branches return, where weak types follow the others."""
+    """Return the types that all branches return, where weak types follow the strong ones."""
     structure = bodies[-1].structure
     paths = trees.leaf_names(trees.unflatten(structure, range(structure.num_leaves)), "result")
     columns = list(zip(*(body.program.output_types for body in bodies), strict=True))

@@ -1,7 +1,7 @@
 """Collectives: operations across the lanes of a named batch axis, `vmap(f, axis_name="i")`.
 
 Several names, as a tuple, make one axis of all their lanes; `axis_index_groups` keeps a collective within groups.
-Collectives over one name are primitives; all others gather the participating lanes.
+Collectives over one name are primitives; any other collective gathers the participating lanes.
 """
 
 # mypy: disable-error-code="no-any-return"

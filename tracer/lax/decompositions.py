@@ -1,6 +1,6 @@
 """Orthogonal and spectral decompositions of stacks of matrices, for `tracer.lax.linalg`.
 
-They compute in f32, f64, c64 and c128, and never raise for values: where LAPACK finds no answer, results are NaN.
+They compute in f32, f64, c64 and c128, and never raise for values. Where LAPACK finds no answer, results are NaN.
 Arguments that choose an implementation accept None alone.
 """
 

@@ -35,9 +35,9 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
 
     x: numbers [*s, *n] with the lengths n; for "IRFFT" the last axis is n[-1] // 2 + 1. fft_type: "FFT", "IFFT",
     "RFFT", "IRFFT", or a `FftType`; inverse transforms are divided by the product of n. fft_lengths: integers n.
-    Returns complex numbers [*s, *n], for "RFFT" n[-1] // 2 + 1 along the last axis; for "IRFFT" real numbers.
-    Integers are cast to the default float. Raises ArgumentError for another type, DTypeError for "RFFT" of complex
-    numbers, ShapeError where the lengths are not those of x.
+    Returns complex numbers [*s, *n], for "RFFT" n[-1] // 2 + 1 along the last axis; for "IRFFT" real numbers. Integers
+    are cast to the default float. Raises ArgumentError for another type, DTypeError for "RFFT" of complex numbers,
+    ShapeError for lengths that differ from x's.
 
     >>> tracer.lax.fft(tnp.asarray([1.0, 2.0, 3.0, 4.0]), "RFFT", (4,))
     Array([10.+0.j, -2.+2.j, -2.+0.j], c128)

@@ -81,10 +81,10 @@ def custom_root(
 
 
 def _held_constant(run: Callable[..., Any], given: Callable[..., Any], *examples: Any) -> tuple[Any, list[Any]]:
-    """Return the function with its captured traced arrays as last arguments, and those arrays.
+    """Return the function with its captured traced arrays as last arguments, and these arrays.
 
     given: the user's function called by `run`. If all values are concrete and it captures no traced arrays, `run` is
-    returned unchanged, so that Python's `while` may read values.
+    returned unchanged. Then Python's `while` may read values.
     """
     if state.staging is None and all(array._trace is None for array in captured_arrays(given)):
         return run, []

@@ -43,7 +43,7 @@ def dynamic_slice_in_dim(operand: Array, start_index: Any, slice_size: int, axis
 
     operand: [*s]; start_index: an integer or an integer array []; slice_size: at most the axis's; axis: by default the
     first. Returns the same dtype, [..., slice_size, ...]. Raises ShapeError for a larger size, AxisError if there is no
-    such axis, DTypeError for a start that is not an integer.
+    such axis, DTypeError for a non-integer start.
 
     >>> tracer.lax.dynamic_slice_in_dim(tnp.asarray([1, 2, 3]), 1, 2)
     Array([2, 3], i64)

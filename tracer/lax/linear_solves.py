@@ -52,7 +52,7 @@ def custom_linear_solve(
     `symmetric`. Returns the result of `solve`. Raises ArgumentError where a function returns another tree, other shapes
     or other dtypes.
 
-    With A x = b, dx = A^-1 (db - dA x), and the cotangent of b is A^-T times the cotangent of x: derivatives are
+    With A x = b, dx = A^-1 (db - dA x), and the cotangent of b is A^-T times the cotangent of x. So derivatives are
     solutions.
 
     >>> def divided(a, b):

@@ -201,7 +201,7 @@ def _bounds(low: Array, high: Array) -> tuple[Array, Array]:
 
 
 def _known_bound(bound: Any) -> int | None:
-    """Return a concrete bound as a Python integer, a float without its fraction; None for others."""
+    """Return a concrete bound as a Python integer, a float without its fraction; None for any other bound."""
     if isinstance(bound, Array):
         bound = concrete_value(bound) if state.staging is None else None
     if isinstance(bound, np.ndarray) and bound.ndim == 0:

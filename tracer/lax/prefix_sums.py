@@ -23,7 +23,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     Blelloch 1990, "Prefix sums and their applications".
 
     elems: a tree of arrays [..., n, ...] of one n. Returns the same tree and types. Raises ShapeError for several n,
-    CarryTypeError where fn returns other types than it takes, AxisError if there is no such axis.
+    CarryTypeError where fn returns other types than it takes, AxisError for an absent axis.
 
     >>> tracer.lax.associative_scan(lambda a, b: a + b, tnp.arange(4))
     Array([0, 1, 3, 6], i64)

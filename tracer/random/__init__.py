@@ -47,8 +47,8 @@ __all__ = [
     "rayleigh", "split", "t", "triangular", "truncated_normal", "uniform", "wald", "weibull_min", "wrap_key_data",
 ]  # fmt: skip
 
-# Functions that make keys are called with ever new numbers, and a factorisation reads its matrix. All others read no
-# values, and are cached.
+# Functions that make keys are called with ever new numbers, and a factorisation reads its matrix. All other functions
+# read no values, and are cached.
 _OF_NUMBERS = frozenset(("PRNGKey", "clone", "fold_in", "key", "key_impl", "wrap_key_data"))
 _LOOKING = _OF_NUMBERS | {"multivariate_normal"}
 set_boundaries(globals(), [name for name in __all__ if name in _LOOKING])

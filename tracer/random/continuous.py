@@ -42,7 +42,7 @@ def normal(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
 
     Computed as sqrt(2) * erf_inv(u), with u uniform in (-1, 1).
 
-    dtype: a float or complex one, by default `config.default_float`. Raises DTypeError for others.
+    dtype: a float or complex one, by default `config.default_float`. Raises DTypeError for any other dtype.
 
     >>> tracer.random.normal(tracer.random.key(0), (2, 3), "float32")
     Array([[ 1.622642  ,  2.0252645 , -0.43359438],
@@ -67,7 +67,7 @@ def normal_of(key: Array, shape: Shape, dtype: DType) -> Array:
 def truncated_normal(key: Parameter, lower: Parameter, upper: Parameter, shape: Any = None, dtype: Any = None) -> Array:
     """Draw samples from the standard normal distribution truncated to (lower, upper).
 
-    lower, upper: numbers or arrays. The shape is that of the bounds unless given.
+    lower, upper: numbers or arrays. By default the shape is the joint shape of the bounds.
 
     >>> tracer.random.truncated_normal(tracer.random.key(0), -1.0, 1.0, (3,))
     Array([-0.13999612, -0.50631466,  0.90652156], f64)

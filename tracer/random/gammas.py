@@ -40,7 +40,7 @@ from tracer.transforms.custom.derivatives import custom_jvp
 
 
 def gamma(key: Parameter, a: Parameter, shape: Any = None, dtype: Any = None) -> Array:
-    """Draw samples from the density x^(a - 1) exp(-x) / Gamma(a), x > 0; the shape is that of `a` unless given.
+    """Draw samples from the density x^(a - 1) exp(-x) / Gamma(a), x > 0; the shape is the shape of `a` unless given.
 
     a: positive. Marsaglia & Tsang 2000, ACM Trans. Math. Softw. 26(3). For small `a`, many samples underflow;
     `loggamma` gives their logarithms.
@@ -209,8 +209,9 @@ def _gamma(key: Array, a: Array, *, logarithm: bool) -> Array:
 
 
 def _sample(key: Array, alpha: Array, logarithm: bool) -> Array:
-    """Draw one sample, or its logarithm: of alpha + 1 where alpha < 1, times a uniform sample to the power of 1 /
-    alpha.
+    """Draw one sample, or its logarithm.
+
+    Where alpha < 1, it is a sample of alpha + 1 times a uniform sample to the power of 1 / alpha.
     """
     dtype, large = alpha.dtype, ge(alpha, 1)
     shifted = select(large, alpha, alpha + 1) - dtype.type(1 / 3)

@@ -31,9 +31,9 @@ def multivariate_normal(
     """Draw samples from the normal distribution with a mean and a covariance matrix.
 
     mean: numbers [*b, n]; cov: symmetric and positive definite, [*c, n, n]; shape: [*s], to which b and c broadcast, by
-    default their joint shape. Returns [*s, n]. dtype: a float dtype, by default that of mean and cov. method:
-    "cholesky". Raises ShapeError for shapes that do not fit, ArgumentError for other methods, LinAlgError if a concrete
-    matrix is not positive definite.
+    default their joint shape. Returns [*s, n]. dtype: a float dtype, by default the dtype of mean and cov. method:
+    "cholesky". Raises ShapeError for shapes that do not fit, and ArgumentError for other methods. Raises LinAlgError if
+    a concrete matrix is not positive definite.
 
     >>> mean, cov = tnp.asarray([1.0, -1.0]), tnp.asarray([[2.0, 1.0], [1.0, 2.0]])
     >>> tracer.random.multivariate_normal(tracer.random.key(0), mean, cov, (3,)).shape

@@ -1,6 +1,6 @@
 """Derivatives by the values of sparse arrays: `grad`, `value_and_grad`, `jacfwd`, `jacrev`.
 
-A derivative by a sparse argument is a sparse array with its indices: derivatives by elements outside of these are not
+A derivative by a sparse argument is a sparse array with its indices. Derivatives by elements outside of these are not
 computed.
 """
 

@@ -72,9 +72,9 @@ def sparse_jacobian(
 ) -> Function:  # fmt: skip
     """Return the Jacobian as a sparse array: as `jacfwd`, with one product for each group of columns that are apart.
 
-    The result has the structure of `jacfwd`'s: each leaf is a BCOO [*output, *input], sorted and without duplicates,
+    The result has the structure of `jacfwd`'s. Each leaf is a BCOO [*output, *input], sorted and without duplicates,
     whose entries are the pattern's. A tridiagonal Jacobian takes three products, of any size. The pattern is found
-    while tracing: put the function under `jit`, or give `pattern`, if it is called more than once.
+    while tracing. Put the function under `jit`, or give `pattern`, if it is called more than once.
 
     pattern: a result of `jacobian_sparsity`, or boolean or SciPy's sparse arrays in its place; by default found from
     `fun`. Elements outside of it must be zero, and are not looked at. mode: "forward" groups columns and multiplies by
@@ -131,9 +131,9 @@ def hessian_sparsity(fun: Function, argnums: Argnums = 0, has_aux: bool = False)
 def sparse_hessian(fun: Function, argnums: Argnums = 0, has_aux: bool = False, *, pattern: Any = None) -> Function:
     """Return the Hessian of a scalar function as a sparse array: as `hessian`, with few products.
 
-    Each product with the Hessian is an `hvp`, one for each colour of a star colouring, which reads each entry from
-    one side of the diagonal or the other. A band takes few products, an arrow with a dense row two. The Hessian
-    must be symmetric, which rules of `custom_jvp` and `stop_gradient` may break.
+    Each product with the Hessian is an `hvp`, one for each colour of a star colouring. It reads each entry from one
+    side of the diagonal or the other. A band takes few products, an arrow with a dense row two. The Hessian must be
+    symmetric, which rules of `custom_jvp` and `stop_gradient` may break.
 
     pattern: a result of `hessian_sparsity`, or boolean or SciPy's sparse arrays in its place. fun, argnums, has_aux:
     as in `hessian`; `fun` is traced, as by `jit`. Raises as `sparse_jacobian`.

@@ -20,7 +20,7 @@ def bcoo_dot_general(
     """Return a general product of two arrays, one or both sparse; `lax.dot_general` says which axes are summed.
 
     dimension_numbers: ((lhs contracted, rhs contracted), (lhs batch, rhs batch)). The result is dense, but for two
-    sparse arrays: then every pair of entries has one, which is padding unless they meet. Cost: for a sparse and a dense
+    sparse arrays. Then every pair of entries has one, which is padding unless they meet. Cost: for a sparse and a dense
     array, nse times the elements of the dense one's other axes. precision: accepted for JAX.
 
     >>> from tracer.experimental import sparse
