@@ -63,7 +63,7 @@ def attended(
     local_window_size: int | tuple[int, int] | None = None, return_residual: bool = False,
     on_weights: Callable[[Array], Array] | None = None,
 ) -> Any:  # fmt: skip
-    """Return what `dot_product_attention` returns. on_weights: a function of the softmax, such as dropout."""
+    """Return the results of `dot_product_attention`. on_weights: a function of the softmax, such as dropout."""
     wanted = array_of(_NAME, query).shape
     q, k, v = (_with_batch(x) for x in (query, key, value))
     _check(q, k, v)

@@ -120,8 +120,8 @@ def variance_scaling(
     scale: a positive number. mode: the choice of n: "fan_in", the size of `in_axis` times the receptive field (all
     unnamed axes); "fan_out", the size of `out_axis` times the receptive field; "fan_avg" and "fan_geo_avg", their
     arithmetic and geometric means. distribution: "truncated_normal" (truncated at two standard deviations, and
-    rescaled), "normal" or "uniform"; for complex dtypes, on the disk. Raises ArgumentError for others, ShapeError for
-    shapes of fewer than two axes where `in_axis` is left out. He et al. 2015, arXiv:1502.01852.
+    rescaled), "normal" or "uniform"; for complex dtypes, on the disk. Raises ArgumentError for any other name,
+    ShapeError for shapes of fewer than two axes where `in_axis` is left out. He et al. 2015, arXiv:1502.01852.
 
     >>> tracer.nn.initializers.variance_scaling(1.0, "fan_in", "normal")(tracer.random.key(0), (4, 1)).shape
     (4, 1)
@@ -209,7 +209,7 @@ kaiming_uniform, kaiming_normal = he_uniform, he_normal
 def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
     """Return an initializer of orthogonal matrices, drawn uniformly, times `scale`.
 
-    column_axis: the axis of the columns; all others together make the rows. Columns are orthonormal, or rows where
+    column_axis: the axis of the columns; all other axes together make the rows. Columns are orthonormal, or rows where
     they are fewer. Raises ShapeError for shapes of fewer than two axes. Saxe, McClelland & Ganguli 2014,
     arXiv:1312.6120.
 

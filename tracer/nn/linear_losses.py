@@ -1,4 +1,4 @@
-"""Cross entropy of a linear layer of many classes, block by block of its weight: the logits are never all in memory.
+"""Cross entropy of a linear layer of many classes, by blocks of its weight: the logits are never all in memory.
 
 The blocks' logits are computed twice, for the loss and for its derivative. Wijmans et al. 2025, arXiv:2411.09009.
 """
@@ -25,7 +25,7 @@ def linear_cross_entropy(x: Any, weight: Any, labels: Any, *, block: int = 8192,
 
     x: floats [..., n]; weight: floats [c, n], such as that of nn.Linear or nn.Embedding; labels: integers [...]; block:
     the most classes whose logits are in memory at once; ignore: an integer that marks examples of loss 0. Returns
-    floats [...], computed in float32 at least. Raises ShapeError and DTypeError for operands that do not fit,
+    floats [...], computed in float32 at least. Raises ShapeError and DTypeError for operands that do not fit. Raises
     OutOfBoundsError, in compiled code too, for labels outside of the classes.
 
     >>> x, weight = tnp.asarray([[1.0, 0.0]]), tnp.asarray([[0.0, 1.0], [2.0, 1.0], [1.0, 0.0]])
@@ -112,7 +112,7 @@ def _backward(size: int, residuals: Any, cotangent: Array) -> Any:
         return (of_x + slope @ rows.astype(slope.dtype), of_weight), None
 
     start = tnp.zeros(x.shape, cotangent.dtype), tnp.zeros(weight.shape, cotangent.dtype)
-    # The last block first: the block before it overwrites the rows that both have, which are 0 in the last one.
+    # The last block comes first. The block before it overwrites the rows that both have, which are 0 in the last one.
     (of_x, of_weight), _ = lax.scan(add, start, _blocks(weight, size), reverse=True)
     return of_x.astype(x.dtype), of_weight.astype(weight.dtype)
 

@@ -14,7 +14,9 @@ from tracer.trace.tracebacks import set_boundaries
 
 
 def accuracy(predictions: Any, labels: Any) -> Array:
-    """Return 1 for each example whose most probable class is its label, and 0 for others. Its mean is the accuracy.
+    """Return 1 for each example whose most probable class is its label, and 0 for any other example.
+
+    Its mean is the accuracy.
 
     predictions: floats [..., c], such as logits, or the classes, integers [...]; labels: integers [...]. Returns
     float32 [...]. Raises ShapeError and DTypeError for labels that do not fit.
@@ -28,7 +30,7 @@ def accuracy(predictions: Any, labels: Any) -> Array:
 
 
 def top_k(predictions: Any, labels: Any, k: int = 5) -> Array:
-    """Return 1 for each example whose label is one of its k most probable classes, and 0 for others.
+    """Return 1 for each example whose label is one of its k most probable classes, and 0 for any other example.
 
     predictions: real numbers [..., c]; labels: integers [...]; k: an integer. Of equal predictions the first come
     first. Returns float32 [...]. Raises ShapeError and DTypeError for labels that do not fit.
@@ -50,7 +52,7 @@ def confusion(predictions: Any, labels: Any, count: int | None = None) -> Array:
     """Return how many examples of each class (rows) were predicted as each class (columns).
 
     predictions: floats [..., c], such as logits, or the classes, integers [...]; labels: integers [...]; count: the
-    number of classes, needed for integers. Returns int64 [count, count]; add those of several batches. Raises
+    number of classes, needed for integers. Returns int64 [count, count]; add the results of several batches. Raises
     ShapeError and DTypeError for labels that do not fit, OutOfBoundsError for classes outside.
 
     >>> nn.confusion(tnp.asarray([0, 1, 1]), tnp.asarray([0, 1, 0]), 2)

@@ -20,9 +20,9 @@ def microbatches(f: Callable[..., Any], n: int, *, has_aux: bool = False) -> Cal
     f: a function of (model, *part) that returns (sum of losses, sum of weights), both scalars; with `has_aux`, ((sum of
     losses, sum of weights), model), where the model has the state that was written, and the next part starts from it.
     batch: trees of arrays [b, ...], whose first axis is divided into n equal parts; keys are split; other scalars go to
-    all parts. Gradients are added in float32 at least, and divided once by the sum of weights: ragged weights give the
-    gradient of the whole batch. Returns (value, gradients), or ((value, model), gradients), as `value_and_grad` does.
-    Raises ShapeError unless n divides b.
+    all parts. Gradients are added in float32 at least, and divided once by the sum of weights. So ragged weights give
+    the gradient of the whole batch. Returns (value, gradients), or ((value, model), gradients), as `value_and_grad`
+    does. Raises ShapeError unless n divides b.
 
     >>> def loss(w, x, y):
     ...     return ((w * x - y) ** 2).sum(), len(x)

@@ -83,7 +83,7 @@ class Mode:
         return next(self._keys)
 
     def check_level(self, layer: Module, does: str, remedy: str) -> None:
-        """Raise ModuleError within a trace that the copy was not made in: what is written there would leak."""
+        """Raise ModuleError within a trace that the copy was not made in: a value written there would leak."""
         if trace_state.innermost is not self._level:
             raise ModuleError(
                 message(
@@ -95,7 +95,7 @@ class Mode:
 
 
 def with_mode(tree: Any, original: Any) -> Any:
-    """Return a cast tree, whose modules are made training copies if those of the original are.
+    """Return a cast tree, whose modules are made training copies if the original's modules are.
 
     They remember the original, whose arrays `inference` returns.
     """
@@ -149,9 +149,9 @@ class Module:
     """Base of models and layers: a class whose instances are trees of arrays.
 
     Attributes that `__init__` sets are sorted by value. Arrays, modules, and lists, tuples and dicts of these are
-    children, which transforms see; all others are settings, which belong to the structure. A module is closed once it
-    is built: `replace` returns a changed copy. Float and complex arrays are trained: `grad` and `optim` skip integers,
-    keys, `nn.State`, and what `nn.at(model, where).freeze()` froze.
+    children, which transforms see. All other values are settings, which belong to the structure. A module is closed
+    once it is built: `replace` returns a changed copy. Float and complex arrays are trained. `grad` and `optim` skip
+    integers, keys, `nn.State`, and arrays that `nn.at(model, where).freeze()` froze.
 
     >>> class Affine(nn.Module):
     ...     def __init__(self, n, m, *, key):
@@ -201,15 +201,15 @@ class Module:
         object.__setattr__(self, name, value)
 
     def __getattr__(self, name: str) -> Any:
-        """Raise AttributeError; PyTorch's names of methods say what does their work here."""
+        """Raise AttributeError; for PyTorch's names of methods it tells tracer's way."""
         why = torch_names.MODELS.get(name)
         if why is None or hasattr(type(self), name):
-            return object.__getattribute__(self, name)  # raises Python's own error, or that of a property
+            return object.__getattribute__(self, name)  # raises Python's own error, or a property's error
         text = f"{type(self).__name__!r} object has no attribute {name!r} ({why})"
         raise AttributeError(text, name=name, obj=self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Raise TypeError: a model defines what it computes."""
+        """Raise TypeError: a model defines `__call__` itself."""
         help = "rename forward to __call__" if hasattr(type(self), "forward") else "def __call__(self, x): ..."
         raise TypeError(message(f"{type(self).__name__}{here()} has no __call__", help=help))
 
@@ -422,7 +422,7 @@ def put_together(cls: type[Module], layout: Layout, children: Sequence[Any]) -> 
 
 
 def modules(tree: Any, path: str = "") -> Iterator[tuple[str, Module]]:
-    """Return the modules of a tree with their paths, each before those below it: ("", model), (".head", ...)."""
+    """Return the modules of a tree with their paths, each before its children: ("", model), (".head", ...)."""
     return ((at, part) for at, part in _parts(tree, path) if isinstance(part, Module))
 
 

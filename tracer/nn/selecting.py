@@ -80,7 +80,7 @@ class Selection:
         return self._with_roles(_THAW)
 
     def mask(self) -> Any:
-        """Return the model's tree with True for the selected arrays and False for all others."""
+        """Return the model's tree with True for the selected arrays and False for all other arrays."""
         false = trees.tree_map(lambda _: False, self._model)
         return Selection._of(false, self._matches)._visit(
             false, "", lambda path, part: trees.tree_map(lambda _: True, part)
@@ -115,7 +115,7 @@ class Selection:
         if self._matches(path, value):
             return found(path, value)
         if isinstance(value, Module):
-            layout = value.layout  # kept, so that trees of masks and gradients remember what they came from
+            layout = value.layout  # kept, so that trees of masks and gradients remember their origin
             parts = [self._visit(value.__dict__[name], _below(path, name), found) for name in layout.names]
             return put_together(type(value), layout, parts)
         return _rebuilt(value, path, lambda child, at: self._visit(child, at, found))

@@ -47,7 +47,7 @@ class Stack(Module):
     def __call__(self, x: Any, *args: Any, each: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:
         """Return the last layer's result.
 
-        x: what the first layer takes, an array or a tree; each layer returns such a value. Further arguments go to
+        x: an array or a tree, as the first layer takes it; each layer returns such a value. Further arguments go to
         every layer. each: named arguments with an axis of layers first, of which a layer gets its own; layers then
         return pairs (x, y), and the call returns the last x and the stacked ys.
         """
@@ -88,7 +88,7 @@ class Stack(Module):
 def remat(module: Any, policy: Callable[..., bool] | None = None) -> Remat:
     """Return a module that keeps its inputs alone for gradients and computes other values again.
 
-    module: a module with arrays of any shapes and dtypes; in training copies its keys and state stay what they are.
+    module: a module with arrays of any shapes and dtypes; in training copies its keys and state are not touched.
     policy: which values are kept nevertheless, one of `tracer.checkpoint_policies`. See `tracer.checkpoint`.
 
     >>> layer = nn.remat(nn.Linear(3, 2, key=tracer.random.key(0)))

@@ -18,7 +18,7 @@ from tracer.trace.source import here
 
 
 def summary(model: Module, *args: Any, depth: int = 2, step: Sequence[Any] | None = None) -> Summary:
-    """Return a table of the model's layers: what they map, and how many numbers they train.
+    """Return a table of the model's layers: shapes and dtypes that they map, and counts of trained elements.
 
     args: what the model is called with, arrays of any shapes and dtypes, or `ShapeDtypeStruct`s; depth: down to how
     many levels of layers; step: a jitted training step and its arguments, (step, model, batch, ...), whose cost and
@@ -105,7 +105,7 @@ class _Row:
 
 
 def _folded(rows: Sequence[_Row]) -> Iterator[_Row]:
-    """Yield the rows, the first of equal neighbours in a list with what is below it for all of them."""
+    """Yield the rows. The first of equal neighbours in a list is shown for all, with the rows below it."""
     by_path, hidden = {row.path: row for row in rows}, set[str]()
     for row in rows:
         if any(row.path == path or row.path.startswith((f"{path}.", f"{path}[")) for path in hidden):

@@ -270,8 +270,8 @@ def schedule_free_sgd(
 ) -> GradientTransformationExtraArgs:  # fmt: skip
     """Return `schedule_free` of gradient descent.
 
-    warmup_steps: of a line from 0 to the learning rate. weight_decay: before the learning rate. The other arguments are
-    those of `schedule_free`.
+    warmup_steps: of a line from 0 to the learning rate. weight_decay: before the learning rate. For the other arguments
+    see `schedule_free`.
 
     >>> tx = tracer.optim.schedule_free_sgd(1.0)
     >>> params = tnp.asarray([0.0])

@@ -121,7 +121,7 @@ def dynamic_loss_scale(
     """Return the transformation for gradients of a loss times `loss_scale(state)`, which float16 does not lose.
 
     inner: gets the gradients divided by the scale, in float32 at least. init_scale: of the first step. Where a gradient
-    is not finite, updates are zeros, inner keeps its state, and the scale is multiplied by backoff_factor, down to
+    is not finite, updates are zeros and inner keeps its state. The scale is multiplied by backoff_factor, down to
     min_scale. After growth_interval updates in a row it is multiplied by growth_factor. Names and defaults are
     PyTorch's, of `GradScaler`. bfloat16 needs no scale. Micikevicius et al. 2018, arXiv:1710.03740. Raises
     ArgumentError unless 0 < backoff_factor < 1 < growth_factor, and the other numbers are positive.

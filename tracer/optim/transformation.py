@@ -159,7 +159,9 @@ def update_leaves(
     rule: Callable[..., tuple[Any, ...]], updates: Any, states: Sequence[Any], *others: Any, loose: bool = False,
     pure: bool = True,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """Apply a rule leaf by leaf: (update, *states, *others) -> (new update, *new states); return the trees of results.
+    """Apply a rule leaf by leaf and return the trees of results.
+
+    rule: (update, *states, *others) -> (new update, *new states).
 
     An update that is None stays None, with the states that it has. States keep their dtypes. loose: counterparts may
     be trees, or arrays of other shapes. pure: as of `by_row`. Raises ArgumentError for trees that part, ShapeError for

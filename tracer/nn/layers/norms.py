@@ -65,10 +65,10 @@ class BatchNorm(Module):
 
     n: features; momentum: the share of a batch in the running statistics; eps: added to the variance; affine: whether
     there are weight and bias; axis_name: a mapped axis over which statistics are joined, too. x: floats [b, n, *s] of
-    any number of sizes; weight, bias: [n], 1 and 0 at first; state running_mean, running_var: [n], 0 and 1 at first.
-    A training copy normalises by the batch's mean and variance, and writes the running ones, the variance times
-    count / (count - 1), as PyTorch does; a frozen layer does neither. Ioffe & Szegedy 2015, arXiv:1502.03167. Raises
-    ShapeError for inputs of other sizes, and for training by one element.
+    any number of sizes; weight, bias: [n], 1 and 0 at first; state running_mean, running_var: [n], 0 and 1 at first. A
+    training copy normalises by the batch's mean and variance, and updates the running ones. The running variance takes
+    the batch's times count / (count - 1), as in PyTorch. A frozen layer does neither. Ioffe & Szegedy 2015,
+    arXiv:1502.03167. Raises ShapeError for inputs of other sizes, and for training by one element.
 
     >>> layer = nn.BatchNorm(2).training()
     >>> layer(tnp.asarray([[0.0, 1.0], [2.0, 1.0]], "float32")).round(3)

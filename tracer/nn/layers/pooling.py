@@ -342,7 +342,7 @@ class _AdaptiveMax(_Adaptive):
             if count <= _FEW_PARTS:
                 x = tnp.concatenate([self._greatest(part, axis) for part in _slices(x, axis, count)], axis)
                 continue
-            indices, _ = _parts(x.shape[axis], count)  # an index may stand twice: the maximum is the same
+            indices, _ = _parts(x.shape[axis], count)  # an index may come twice: the maximum does not change
             parts = tnp.moveaxis(x, axis, -1)[..., indices]
             chosen = tnp.take_along_axis(parts, tnp.argmax(parts, -1, keepdims=True), -1)[..., 0]
             x = tnp.moveaxis(chosen, -1, axis)
@@ -356,7 +356,7 @@ class _AdaptiveMax(_Adaptive):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvg):
-    """Means of `output` parts of the last axis, [b, c, t] or [c, t], whose sizes differ by two at most.
+    """Means of `output` parts of the last axis, [b, c, t] or [c, t]. Sizes of the parts differ by two at most.
 
     output: an integer, or None to keep the axis. Computed in float32 at least.
 
