@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -13,11 +14,15 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
-from tracer import grad, jit, lax, profile
+from tracer import config, grad, jit, lax, profile
 from tracer.errors import ArgumentError
+from tracer.ir.loop import Invoke, Library, index_constant
+from tracer.passes.pipeline import optimize
 from tracer.runtime.jit.specialization import Specialization
 from tracer.runtime.profile import roofline
 from tracer.runtime.system import spans
+from tracer.schedule.cpu.clocks import with_clocks
+from tracer.schedule.pipeline import schedule
 from tracer.settings import gate
 
 X = tnp.ones((40, 30))
@@ -63,6 +68,43 @@ def test_nests_have_lines_and_runs() -> None:
     total = sum(nest.seconds for nest in nests)
     assert 0 <= total <= p.calls[1].span.seconds * 1.5
     assert any(entry.kind == "nest" and entry.name.startswith("steps: ") for entry in p.entries())
+
+
+def test_the_parts_of_a_shared_nest_have_a_clock_on_every_thread() -> None:
+    f = jit(lambda x: (tnp.sin(x) * tnp.tanh(x), tnp.cumsum(x, 1)))
+    x = tnp.ones((600, 1000))
+    module, found = with_clocks(schedule(optimize(f.lower(x).program())).module, iter(range(0, 9, 2)).__next__)
+    shared = {clocked.statement.function: clocked.parts for clocked in found if isinstance(clocked.statement, Invoke)}
+    assert len(shared) == 2
+    for function in (function for function in module.functions if function.name in shared):
+        first, *_, last = function.body.statements
+        at = (index_constant(shared[function.name] or 0),)
+        assert (first, last) == (Library("tick", at), Library("tock", at))
+    with config.using(threads=1), profile(nests=True) as p:
+        f(x)
+    assert all(nest.threads <= 1.0 for nest in p.calls[0].nests)
+    assert str(p).splitlines()[1].endswith("threads")
+
+
+def test_calls_from_several_threads_do_not_share_clocks() -> None:
+    f = jit(lambda x: lax.fori_loop(0, 2000, lambda i, c: tnp.sin(c).sum(0) + c, x))
+    f(X)
+    started = threading.Barrier(2)
+
+    def calls() -> None:
+        started.wait()
+        for _ in range(3):
+            f(X)
+
+    with profile(nests=True) as p:
+        threads = [threading.Thread(target=calls) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    runs = [[nest.runs for nest in call.nests] for call in p.calls]
+    assert len(runs) == 6
+    assert all(each == runs[0] for each in runs)
 
 
 def test_nests_of_gradients_and_of_donated_arguments() -> None:

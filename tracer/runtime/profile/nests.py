@@ -34,19 +34,23 @@ define i64 @tracer_cycles() {
 
 @dataclass(slots=True)
 class Nest:
-    """Loop nest or library call of a program. seconds, runs: of the last call; on the thread that made the call."""
+    """Loop nest or library call of a program.
+
+    seconds, runs: of the call. threads: the mean number at work; 0 for library calls, whose threads have no clock.
+    """
 
     name: str
     sources: tuple[Source, ...]
     seconds: float = 0.0
     runs: int = 0
+    threads: float = 1.0
 
 
 class Clocked:
     """Program compiled with a clock around each nest and library call."""
 
     def __init__(self, program: Program) -> None:
-        self._words: list[Word] = []
+        self._words: dict[int, Word] = {}  # by number
         origins, target = Origins(), this_cpu()
         with collector_paused(), working("compile", f"{program.name} with clocks", user_source()) as work:
             work.at("program passes")
@@ -56,21 +60,30 @@ class Clocked:
             lines = lines_of_module(scheduled.module, origins)
             module, found = with_clocks(scheduled.module, self._word)
             self._compiled: Compiled = compile_scheduled(program, replace(scheduled, module=module), work)
-        self._names = [(_name(c.statement), _lines(c.statement, lines, origins)) for c in found]
+        self._found = [
+            (_name(c.statement), _lines(c.statement, lines, origins), c.word, c.parts, isinstance(c.statement, Library))
+            for c in found
+        ]
 
     def _word(self) -> int:
-        self._words.append(Word())
-        return self._words[-1].number
+        word = Word()
+        self._words[word.number] = word
+        return word.number
 
     def call(self, operands: Sequence[Array]) -> tuple[list[Array], list[Nest]]:
-        """Return the outputs, and the time of each nest that ran."""
-        for word in self._words:
+        """Return the outputs, and the time of each nest that ran. One thread may call at a time."""
+        for word in self._words.values():
             word.clear()
         outputs = self._compiled.call(operands)
-        nests = [
-            Nest(name, sources, word.value * seconds_of_cycle(), word.runs)
-            for word, (name, sources) in zip(self._words, self._names, strict=True)
-        ]
+        waited: dict[int | None, int] = {}  # cycles of the callers of a function that threads share
+        for _, _, number, parts, _ in self._found:
+            waited[parts] = waited.get(parts, 0) + self._words[number].value
+        nests = []
+        for name, sources, number, parts, is_library in self._found:
+            word = self._words[number]
+            busy = self._words[parts].value if parts is not None else waited[None]
+            threads = 0.0 if is_library else busy / max(waited[parts], 1)
+            nests.append(Nest(name, sources, word.value * seconds_of_cycle(), word.runs, threads))
         return outputs, [nest for nest in nests if nest.runs]
 
 

@@ -12,7 +12,7 @@ from tracer.runtime.analysis.tables import Column, Row
 from tracer.runtime.profile.nests import Nest
 from tracer.runtime.system.spans import Span
 
-COLUMNS: Final = (
+_COLUMNS: Final = (
     Column("kind", is_text=True), Column("name", is_text=True), Column("line", is_text=True), Column("count"),
     Column("total"), Column("mean"), Column("share"),
 )  # fmt: skip
@@ -22,25 +22,39 @@ Calls = Iterable[tuple[Span, Sequence[Nest]]]
 
 @dataclass(slots=True)
 class Entry:
-    """Time of one kind, name and place, in all. kind: "call", "compile", "trace", "transfer" or "nest"."""
+    """Time of one kind, name and place, in all. kind: "call", "compile", "trace", "transfer" or "nest".
+
+    busy: seconds of all threads that worked on a nest.
+    """
 
     kind: str
     name: str
     sources: tuple[Source, ...]
     seconds: float = 0.0
     count: int = 0
+    busy: float = 0.0
 
-    def add(self, seconds: float, count: int) -> None:
-        """Add one call, or the runs of a nest in it."""
+    def add(self, seconds: float, count: int = 1, threads: float = 1.0) -> None:
+        """Add one call, or the runs of a nest in it and the mean number of threads at work."""
         self.seconds += seconds
         self.count += count
+        self.busy += threads * seconds
 
     def row(self, whole: float) -> Row:
-        """Return the row of the table. whole: seconds of the block."""
+        """Return the row of the table, whose last column is for nests. whole: seconds of the block."""
         share = self.seconds / whole if whole else 0.0
         mean = duration(self.seconds / self.count) if self.count else ""
         cells = [self.kind, self.name, places(self.sources), f"{self.count:,}", duration(self.seconds), mean]
-        return Row([*cells, f"{100 * share:.1f}%"], share=min(share, 1.0))
+        threads = f"{self.busy / self.seconds:.1f}" if self.kind == "nest" and self.busy else ""
+        return Row([*cells, f"{100 * share:.1f}%", threads], share=min(share, 1.0))
+
+
+def table(entries: Sequence[Entry], whole: float) -> tuple[Sequence[Column], list[Row]]:
+    """Return the columns and rows of the table of a profile. The column of threads is there if nests are."""
+    rows = [entry.row(whole) for entry in entries]
+    if any(entry.kind == "nest" for entry in entries):
+        return (*_COLUMNS, Column("threads")), rows
+    return _COLUMNS, [row._replace(cells=row.cells[:-1]) for row in rows]
 
 
 def places(sources: Sequence[Source]) -> str:
@@ -94,7 +108,8 @@ def trace_events(spans: Sequence[Span], calls: Calls, start: int) -> list[dict[s
         _add_span(add, span, start)
         at = (span.start - start) * 1e-3
         for nest in nests:
-            add("nest", nest.name, at, 1e6 * nest.seconds, span.thread, lines=places(nest.sources), runs=nest.runs)
+            details = {"lines": places(nest.sources), "runs": nest.runs, "threads": round(nest.threads, 2)}
+            add("nest", nest.name, at, 1e6 * nest.seconds, span.thread, **details)
             at += 1e6 * nest.seconds
     name = {"name": "process_name", "ph": "M", "pid": process, "tid": 0, "args": {"name": "tracer"}}
     return [name, *sorted(found, key=lambda event: (event["ts"], -event["dur"]))]

@@ -19,7 +19,7 @@ from tracer.runtime.jit.specialization import Specialization
 from tracer.runtime.profile import roofline
 from tracer.runtime.profile.flame import flame
 from tracer.runtime.profile.nests import Clocked, Nest
-from tracer.runtime.profile.report import COLUMNS, Entry, head, trace_events
+from tracer.runtime.profile.report import Entry, head, table, trace_events
 from tracer.runtime.system import spans
 from tracer.runtime.system.spans import Span
 from tracer.settings import gate
@@ -47,8 +47,8 @@ class Profile:
         self.spans: list[Span] = []
         self.start = self.end = time.perf_counter_ns()
         self._nests = nests
-        self._clocked: dict[int, tuple[Program, Clocked]] = {}  # by the program's id, which the entry keeps alive
-        self._lock = threading.RLock()
+        self._clocked: dict[int, tuple[Program, list[Clocked]]] = {}  # free ones, by the program's id, kept alive here
+        self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
         if self in _open:
@@ -73,7 +73,7 @@ class Profile:
     def run(self, called: Specialization, operands: Sequence[Array], source: Source | None) -> list[Array]:
         """Run a compiled program, and record the call."""
         traced, nests = called.traced, list[Nest]()
-        clocked = self._clocks(traced.program) if self._nests else None
+        clocked = self._taken(traced.program) if self._nests else None
         if clocked is None:
             called.compiled()  # so that the call's time is without it
         start = time.perf_counter_ns()
@@ -81,17 +81,20 @@ class Profile:
             outputs = _execute(called, operands)
         else:
             captured = [as_array(array, copy=False) for array in traced.captured]
-            outputs, nests = clocked.call([*captured, *operands])
+            try:
+                outputs, nests = clocked.call([*captured, *operands])
+            finally:
+                self._clocked[id(traced.program)][1].append(clocked)
         span = Span("call", traced.program.name, source, start, time.perf_counter_ns(), threading.get_ident())
         self.calls.append(Call(span, traced.program, nests))
         return outputs
 
-    def _clocks(self, program: Program) -> Clocked:
+    def _taken(self, program: Program) -> Clocked:
+        """Return a clocked program that no other thread runs."""
         with self._lock:
-            found = self._clocked.get(id(program))
-            if found is None:
-                found = self._clocked[id(program)] = (program, Clocked(program))
-            return found[1]
+            free = self._clocked.setdefault(id(program), (program, []))[1]
+            found = free.pop() if free else None
+        return Clocked(program) if found is None else found
 
     @property
     def seconds(self) -> float:
@@ -102,9 +105,8 @@ class Profile:
         """Return what was recorded, summed by kind, name and line, the longest first."""
         found: dict[tuple[Any, ...], Entry] = {}
 
-        def add(kind: str, name: str, sources: tuple[Source, ...], seconds: float, count: int = 1) -> None:
-            entry = found.setdefault((kind, name, sources), Entry(kind, name, sources))
-            entry.add(seconds, count)
+        def add(kind: str, name: str, sources: tuple[Source, ...], *times: Any) -> None:
+            found.setdefault((kind, name, sources), Entry(kind, name, sources)).add(*times)
 
         for span in self.spans:
             if span.kind != "phase":
@@ -112,19 +114,19 @@ class Profile:
         for call in self.calls:
             add("call", call.span.name, (call.span.source,) if call.span.source else (), call.span.seconds)
             for nest in call.nests:
-                add("nest", f"{call.span.name}: {nest.name}", nest.sources, nest.seconds, nest.runs)
+                add("nest", f"{call.span.name}: {nest.name}", nest.sources, nest.seconds, nest.runs, nest.threads)
         return sorted(found.values(), key=lambda entry: -entry.seconds)
 
     def __str__(self) -> str:
-        rows = [entry.row(self.seconds) for entry in self.entries()]
-        return f"{head(self.entries(), self.seconds)}\n{plain_table(COLUMNS, rows)}"
+        entries = self.entries()
+        return f"{head(entries, self.seconds)}\n{plain_table(*table(entries, self.seconds))}"
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         entries = self.entries()
-        table = html_table(COLUMNS, [entry.row(self.seconds) for entry in entries])
-        return markup.view("profile", self.flame(), table, note=head(entries, self.seconds).removeprefix("profile of "))
+        rows = html_table(*table(entries, self.seconds))
+        return markup.view("profile", self.flame(), rows, note=head(entries, self.seconds).removeprefix("profile of "))
 
     def flame(self) -> str:
         """Return a picture, as SVG: time by calls and compilations, and by the nests and phases within them."""
@@ -159,7 +161,8 @@ def _recorded(called: Specialization, operands: Sequence[Array]) -> list[Array]:
 def profile(*, nests: bool = False) -> Profile:
     """Return a block that records calls of compiled programs, traces, compilations and transfers, with their lines.
 
-    nests: whether to compile each called program once more, with a clock around each loop nest and library call.
+    nests: whether to compile each called program once more, with a clock around each loop nest and library call. The
+    column `threads` tells how many threads worked on a nest, on average.
     Calls in the block go through Python, which takes some 20 µs each; a clock takes 20 ns. Outside the block nothing
     is recorded, and calls are as if there were no profiles. The innermost of nested blocks records the calls.
 

@@ -1,4 +1,7 @@
-"""Clocks around the nests of a program's entry, for profiles: the cycles and the runs of each, in shared words."""
+"""Clocks around the nests of a program's entry, for profiles: the cycles and the runs of each, in shared words.
+
+A nest that threads share has a second clock, in its function, which adds up the time of its parts on all threads.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from tracer.ir.loop import (
     Block,
     Copy,
     For,
+    Function,
     If,
     Invoke,
     Library,
@@ -24,10 +28,14 @@ from tracer.ir.loop.walk import blocks_of
 
 
 class Clocked(NamedTuple):
-    """Statement of the entry between two readings of the clock. word: the number of its first word."""
+    """Statement of the entry between two readings of the clock.
+
+    word: the number of its first word. parts: that of the parts on all threads; None where threads do not share it.
+    """
 
     statement: Statement
     word: int
+    parts: int | None
 
 
 def with_clocks(module: Module, words: Callable[[], int]) -> tuple[Module, list[Clocked]]:
@@ -37,15 +45,17 @@ def with_clocks(module: Module, words: Callable[[], int]) -> tuple[Module, list[
     are entered; they and branches have no clocks of their own.
     """
     found: list[Clocked] = []
+    parts: dict[str, int] = {}  # by the name of a function that threads share
 
     def block(old: Block) -> Block:
         statements: list[Statement] = []
         for statement in old.statements:
             if _is_timed(statement):
-                word = words()
-                found.append(Clocked(statement, word))
-                at = index_constant(word)
-                statements += [Library("tick", (at,)), statement, Library("tock", (at,))]
+                word, shared = words(), None
+                if isinstance(statement, Invoke) and statement.share is not None:
+                    shared = parts[statement.function] = parts.get(statement.function) or words()
+                found.append(Clocked(statement, word, shared))
+                statements += _between(word, statement)
             else:
                 statements.append(entered(statement))
         return replace(old, statements=tuple(statements))
@@ -61,11 +71,22 @@ def with_clocks(module: Module, words: Callable[[], int]) -> tuple[Module, list[
             case _:
                 return statement
 
-    functions = [
-        replace(function, body=block(function.body)) if function.name == module.entry else function
-        for function in module.functions
-    ]
-    return replace(module, functions=tuple(functions)), found
+    entry = block(next(function.body for function in module.functions if function.name == module.entry))
+
+    def clocked(function: Function) -> Function:
+        if function.name == module.entry:
+            return replace(function, body=entry)
+        if function.name in parts:
+            inner = _between(parts[function.name], *function.body.statements)
+            return replace(function, body=replace(function.body, statements=inner))
+        return function
+
+    return replace(module, functions=tuple(map(clocked, module.functions))), found
+
+
+def _between(word: int, *statements: Statement) -> tuple[Statement, ...]:
+    at = index_constant(word)
+    return (Library("tick", (at,)), *statements, Library("tock", (at,)))
 
 
 def _is_timed(statement: Statement) -> bool:

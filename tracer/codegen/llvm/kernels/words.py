@@ -23,14 +23,13 @@ def _definition(name: str, parameters: str, *lines: str) -> str:
 
 
 def _clock(name: str, op: str, *lines: str) -> str:
-    start = ["%cycles = call i64 @llvm.readcyclecounter()", "%old = load volatile i64, ptr %at, align 8"]
-    end = [f"%new = {op} i64 %old, %cycles", "store volatile i64 %new, ptr %at, align 8"]
-    return _definition(name, "i64 %word", *start, *end, *lines)
+    """Return a routine that reads the clock: with one atomic addition, since threads share the words of a nest."""
+    read = "%cycles = call i64 @llvm.readcyclecounter()"
+    return _definition(name, "i64 %word", read, f"%old = atomicrmw {op} ptr %at, i64 %cycles monotonic", *lines)
 
 
 _RUNS: Final = (
-    "%next = getelementptr i64, ptr %at, i64 1", "%runs = load volatile i64, ptr %next, align 8",
-    "%more = add i64 %runs, 1", "store volatile i64 %more, ptr %next, align 8",
+    "%next = getelementptr i64, ptr %at, i64 1", "%runs = atomicrmw add ptr %next, i64 1 monotonic",
 )  # fmt: skip
 TEXTS: Final[dict[str, tuple[str, ...]]] = {
     "mark": (
