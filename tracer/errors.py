@@ -65,7 +65,15 @@ class TracerError(Exception):
         from tracer import markup  # noqa: PLC0415  # the base of everything, which `import tracer` reads
 
         first, *lines = str(self).split("\n")
-        return markup.view(type(self).__name__, markup.code("\n".join(lines)), note=first)
+        return markup.view(type(self).__name__, markup.code("\n".join(lines)), self.section()[1], note=first)
+
+    def section(self) -> tuple[str, str]:
+        """Return the command that shows the documentation on this error, and its text as HTML that unfolds."""
+        from tracer import error_sections, markup  # noqa: PLC0415  # as above
+
+        name = next(base.__name__ for base in type(self).__mro__ if base.__module__ == __name__)
+        text = markup.from_markdown(error_sections.section(name))
+        return f"python -m tracer docs {name}", markup.folded(f"about {name}", text)
 
 
 class InternalError(TracerError):

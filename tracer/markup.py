@@ -7,6 +7,7 @@ notebooks drop the style, and keep the tables and text.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Final
@@ -88,6 +89,28 @@ def code(text: str) -> str:
 def paragraph(text: str) -> str:
     """Return a paragraph of plain text."""
     return f"<p>{escape(text)}</p>"
+
+
+def folded(title: str, inner: str) -> str:
+    """Return HTML that unfolds by a click. title: plain text."""
+    return f"<details><summary>{escape(title)}</summary>{inner}</details>"
+
+
+def from_markdown(text: str) -> str:
+    """Return paragraphs and fenced code of Markdown.
+
+    >>> from_markdown("Use `x[:, None]`.\\n\\n```\\n>>> x\\n```")
+    '<p>Use <code>x[:, None]</code>.</p><pre>&gt;&gt;&gt; x</pre>'
+    """
+    found = []
+    for number, part in enumerate(re.split(r"^```\w*\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)):
+        if number % 2:
+            found.append(code(part.strip()))
+            continue
+        for each in filter(None, part.strip().split("\n\n")):
+            words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", escape(each, quote=False))
+            found.append("<p>" + re.sub("`([^`]*)`", r"<code>\1</code>", words) + "</p>")
+    return "".join(found)
 
 
 def histogram(counts: Sequence[int], low: str, high: str) -> str:

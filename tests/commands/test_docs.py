@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tracer import error_sections, errors
 from tracer.__main__ import main
 from tracer.commands import docs
 
@@ -54,5 +55,23 @@ def test_docs_that_are_not_built_say_how_to_build_them(
     assert main(["docs"]) == 1
     assert capsys.readouterr().err == (
         f"python -m tracer docs: the documentation is not built in {tmp_path}\n"
-        '  help: pip install -e ".[docs]" && scripts/docs\n'
+        '  help: in a checkout: pip install -e ".[docs]" && scripts/docs\n'
     )
+
+
+def test_sections_on_errors_are_printed_where_nothing_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(docs, "BUILT", tmp_path)
+    assert main(["docs", "AxisError"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("AxisError\n\nAn axis out of range, or given twice.\n\n```pycon\n>>> tnp.sum(")
+    assert "doctest: +" not in text
+    assert text.endswith("  help: axes run from -2 to 1\n\n```\n")
+
+
+@pytest.mark.parametrize("name", [name for name, value in vars(errors).items() if isinstance(value, type)])
+def test_every_error_has_a_section_to_show(name: str) -> None:
+    text = error_sections.section(name)
+    assert text
+    assert "\n## " not in text

@@ -96,6 +96,16 @@ def test_tprofile_profiles_a_cell(shell: Any) -> None:
     assert "made" in shell.user_ns
 
 
+def test_an_error_of_a_cell_is_followed_by_its_documentation(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_line_magic("reload_ext", "tracer")
+    shell.run_cell("tnp.ones(2) + tnp.ones(3)")
+    said = capsys.readouterr().out
+    assert said.index("help: ") < said.index("python -m tracer docs ShapeError")
+    assert said.count("python -m tracer docs") == 1
+    shell.run_cell("1 / 0")
+    assert "python -m tracer docs" not in capsys.readouterr().out
+
+
 def test_without_ipython_there_is_one_message() -> None:
     with pytest.raises(ArgumentError, match="which is no shell of IPython\n  help: in IPython or a notebook"):
         tracer.load_ipython_extension(None)  # type: ignore[operator]

@@ -1,12 +1,14 @@
-"""Magics of IPython, after `%load_ext tracer`: `%%lower`, `%explain` and `%tprofile`."""
+"""Extension of IPython, by `%load_ext tracer`: `%%lower`, `%explain`, `%tprofile`, documentation below errors."""
 
 from __future__ import annotations
 
 import ast
+import sys
 from typing import Any
 
 import tracer
-from tracer.errors import ArgumentError, message
+from tracer import markup
+from tracer.errors import ArgumentError, TracerError, message
 from tracer.explorer.exploration import Exploration, explore
 from tracer.runtime.jit.explain import Text
 from tracer.runtime.jit.jit import JitFunction
@@ -17,6 +19,7 @@ def load_ipython_extension(shell: Any) -> None:
 
     `%lower f(x)` explores a call. `%%lower` runs its cell up to the last line, a call, which it explores. `%explain f`
     tells why a jitted function compiled. `%tprofile statement`, and `%%tprofile` for a cell, profile what they run.
+    Below the traceback of an error of tracer's stands the section of the documentation on it.
     Raises ArgumentError where there is no shell.
     """
     if not hasattr(shell, "register_magic_function"):
@@ -25,6 +28,15 @@ def load_ipython_extension(shell: Any) -> None:
     magics = _Magics(shell)
     for name, kind in (("lower", "line_cell"), ("explain", "line"), ("tprofile", "line_cell")):
         shell.register_magic_function(getattr(magics, name), magic_kind=kind, magic_name=name)
+    shell.events.register("post_run_cell", _show_section)  # once, however often the extension is loaded
+
+
+def _show_section(result: Any) -> None:
+    """Show the documentation on the error of tracer's that ended a cell, below its traceback."""
+    if isinstance(result.error_in_exec, TracerError):
+        hint, html = result.error_in_exec.section()
+        display = sys.modules["IPython.display"].display
+        display({"text/plain": hint, "text/html": markup.view("", html)}, raw=True)
 
 
 class _Magics:
