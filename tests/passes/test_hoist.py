@@ -9,6 +9,7 @@ from tests.passes.structures import along, repeat
 from tests.passes.test_dce import ROW, only
 from tracer.ir import dtypes
 from tracer.passes.dce import dce
+from tracer.passes.expand import expand
 from tracer.passes.hoist import hoist
 from tracer.primitives.arrays.indexing.gather import gather
 from tracer.primitives.base.broadcasting import broadcast_in_dim
@@ -19,6 +20,7 @@ from tracer.primitives.control.for_loop import for_program
 from tracer.primitives.elementwise.arithmetic import add, mul
 from tracer.primitives.elementwise.comparison import lt
 from tracer.primitives.elementwise.exponential import exp
+from tracer.primitives.linalg.solve import solve
 from tracer.trace.trace import as_literal
 
 
@@ -103,6 +105,21 @@ def test_a_scan_of_constants_moves_out_of_a_loop() -> None:
         return (add(c, along(lambda d, x: (add(d, x),), [as_literal(0.0, dtypes.F64)], [k], length=3)[0]),)
 
     after = apply(hoist, traced(lambda c, k: along(step, [c], [], [k], length=2), f64(), f64(3)))
+    assert names(after) == ["scan", "scan"]
+
+
+def test_factors_of_a_constant_matrix_move_although_pivots_come_with_them() -> None:
+    before = traced(lambda c, k: along(lambda k, c: (solve(k, c),), [c], [], [k], length=2), f64(3, 1), f64(3, 3))
+    after = apply(hoist, expand(before))
+    assert "lu" in names(after)
+    assert names(only(after, "scan").params["body"])[-2:] == ["triangular_solve"] * 2
+
+
+def test_a_scan_that_stacks_more_than_it_reads_moves() -> None:
+    def step(k: Any, c: Any) -> Any:
+        return (add(c, along(lambda d: (mul(d, 2.0), d), [k], [], length=3)[1]),)
+
+    after = apply(hoist, traced(lambda c, k: along(step, [c], [], [k], length=2), f64(3), f64()))
     assert names(after) == ["scan", "scan"]
 
 

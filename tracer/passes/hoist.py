@@ -4,6 +4,7 @@ Only equations without effects move, so a loop of no iterations reports no fault
 runs; that is the price of doing it once otherwise. Three sorts of equations stay: loops that may not end (a
 while_loop), calls into Python, and equations cheaper to repeat than to store. An equation is cheaper to repeat if its
 output is larger than its operands, such as a broadcast or an iota. It still moves if an equation that moves needs it.
+Library routines and loops move although they return more than they read: a matrix's factors come with their pivots.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tracer.ir.primitive import Structured
+from tracer.ir.primitive import Library, Structured
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.types import StackType, Type, storage_type
 from tracer.ir.visit import equations
@@ -98,8 +99,10 @@ def _is_bound(equation: Equation) -> bool:
 
 
 def _pays(equation: Equation) -> bool:
-    """Whether storing the outputs costs no more than storing the operands."""
+    """Whether the outputs are stored at every iteration anyway, or cost no more to store than the operands."""
     variables = [a.type for a in equation.inputs if isinstance(a, Var)]
+    if variables and isinstance(equation.primitive.lower, Library | Structured):
+        return True
     outputs = [v.type for v in equation.outputs]
     return bool(variables) and sum(map(_bytes, outputs)) <= max(sum(map(_bytes, variables)), 16)
 
