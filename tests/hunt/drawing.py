@@ -498,7 +498,7 @@ def names() -> tuple[str, ...]:
             if inspect.isfunction(member) and name not in APART:
                 found.append(f"{room}.{name}")
             elif room == "scipy.stats" and inspect.ismodule(member):
-                found += [f"{room}.{name}.{f}" for f in sorted(vars(member)) if f[0] != "_" and f.islower()]
+                found += [f"{room}.{name}.{f}" for f in public_names(vars(member))]
     drawn = (name for name in found if name in RECIPES or _is_drawn(name))
     return (*drawn, *(f"numpy.{name}" for name in numpy_calls.callable_names()), *CASES_BY_NAME, *rooms.ROOMS)
 

@@ -126,6 +126,12 @@ def test_qdwh_has_orthonormal_columns_and_a_hermitian_factor(x: Any) -> None:
         assert 1 <= count <= 7
 
 
+@pytest.mark.parametrize("rows", [0, 3])
+def test_qdwh_of_no_columns_has_factors_without_elements(rows: int) -> None:
+    u, h, _, converged = lax.linalg.qdwh(np.zeros((rows, 0)))
+    assert (u.shape, h.shape, bool(converged)) == ((rows, 0), (0, 0), True)
+
+
 def test_qdwh_of_a_singular_matrix_is_finite_and_multiplies_to_it() -> None:
     x = np.outer(np.arange(1.0, 4.0), np.arange(1.0, 4.0))
     u, h, _, _ = map(np.asarray, lax.linalg.qdwh(x))

@@ -353,14 +353,14 @@ def qdwh(
     del is_hermitian
     _unchosen("qdwh", dynamic_shape=dynamic_shape)
     matrix = _matrices("qdwh", x, square=False)
-    if matrix.ndim != 2 or matrix.shape[0] < matrix.shape[1] or not prod(matrix.shape):
-        raise ShapeError(message(f"qdwh{here()} takes a matrix [m, n] with m >= n > 0", f"got {matrix.type}"))
+    if matrix.ndim != 2 or matrix.shape[0] < matrix.shape[1]:
+        raise ShapeError(message(f"qdwh{here()} takes a matrix [m, n] with m >= n", f"got {matrix.type}"))
     most = 10 if max_iterations is None else integer("qdwh", "max_iterations", max_iterations)
     real = dtypes.real_dtype(matrix.dtype)
     rounding = float(np.finfo(real).eps) if eps is None else eps
     sizes = modulus(matrix)
-    norms = [reduce_max(reduce_sum(sizes, (axis,)), (0,)) for axis in (0, 1)]
-    bound = sqrt(mul(*norms))
+    norms = [reduce_max(reduce_sum(sizes, (axis,)), (0,)) for axis in (0, 1)] if prod(matrix.shape) else []
+    bound = sqrt(mul(*norms)) if norms else as_array(real.type(1), "qdwh")
     start = div(matrix, broadcast_in_dim(convert_element_type(bound, matrix.dtype), matrix.shape, ()))
     least = as_array(real.type(np.finfo(real).eps), "qdwh")
 

@@ -267,18 +267,24 @@ def write_triangular_solve(writer: BlockWriter, equation: Equation) -> None:
         others = columns if left else rows
         write_lanes(writer, stacks, count, max(n, others), partial(_triangular, equation, n, others))
         return
-    work = None
-    is_complex = dtypes.is_complex(_dtype(a))
-    if is_complex and params["conjugate_a"] and not params["transpose_a"]:
+    others = columns if left else rows
+    is_conjugate = dtypes.is_complex(_dtype(a)) and params["conjugate_a"]
+    through_side = is_conjugate and others == 1  # conj(a) y = x where a conj(y) = conj(x)
+    if is_conjugate and not through_side and not params["transpose_a"]:
         work = writer.allocate(a.type)
         _write_conjugate(writer, matrix, work)
         matrix = work
-    writer.copy(target, given)
-    form = params["transpose_a"] * (1 + (is_complex and params["conjugate_a"]))
+    if through_side:
+        _write_conjugate(writer, given, target)
+    else:
+        writer.copy(target, given)
+    form = params["transpose_a"] * (1 + (is_conjugate and not through_side))
     writer.builder.library(
-        f"trsm_{dtypes.short_name(_dtype(a))}", matrix.view, target.view, count, n, columns if left else rows,
+        f"trsm_{dtypes.short_name(_dtype(a))}", matrix.view, target.view, count, n, others,
         int(left), int(params["lower"]), int(form), int(params["unit_diagonal"]),
     )  # fmt: skip
+    if through_side:
+        _write_conjugate(writer, target, target)
 
 
 def _triangular(equation: Equation, n: int, others: int, lanes: Lanes, a: Cells, x: Cells) -> None:
@@ -316,7 +322,8 @@ def _triangular(equation: Equation, n: int, others: int, lanes: Lanes, a: Cells,
 
 def _write_conjugate(writer: BlockWriter, source: Memory, target: Memory) -> None:
     f = FunctionWriter(writer)
-    read, written = f.memory(source), f.memory(target, written=True)
+    written = f.memory(target, written=True)
+    read = written if source is target else f.memory(source)
     with f.loops((size(source.type),), LoopKind.PARALLEL) as (at,):
         real, imag = load_at(f, read, at)
         f.store_at(written, at, (real, f.builder.apply(ScalarOp.NEG, imag)))

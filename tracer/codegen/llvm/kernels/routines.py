@@ -145,6 +145,8 @@ def _lapack(routine: str, kind: str) -> Routine:
     if kind in OWN_KINDS and routine == "trsm":
         texts[f"library.blocked.{name}"] = systems_text(kind)
         texts[f"library.system_{kind}"] = (system_definition(kind),)
+    elif routine == "trsm":
+        symbols.append(lapack.external("trsv", kind))
     spell = _systems_spell if routine == "trsm" else _lapack_spell
     return Routine(name, texts, spell, tuple(symbols), blas=True, hears=True)
 

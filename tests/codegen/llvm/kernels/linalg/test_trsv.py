@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -104,3 +105,25 @@ def test_threads_and_stacks_do_not_show() -> None:
 def test_solving_for_a_vector_needs_no_library() -> None:
     assert "lapack" not in (text := str(tracer.jit(tnp.linalg.solve).lower(np.eye(40), np.ones(40)).llvm()))
     assert "blas" not in text
+
+
+@pytest.mark.parametrize(("left", "conjugate"), [*product((False, True), repeat=2)])
+def test_a_complex_side_is_solved_for_in_every_form(left: bool, conjugate: bool) -> None:
+    n, rng = 24, np.random.default_rng(0)
+    for turn, (lower, turned) in enumerate(product((False, True), repeat=2)):
+        dtype, unit = ("c8", "c16")[turn % 2], turn > 1
+        a = (rng.standard_normal((2, n, n)) / n + 1j * rng.standard_normal((2, n, n)) / n + 2 * np.eye(n)).astype(dtype)
+        b = (rng.standard_normal((2, n)) + 1j * rng.standard_normal((2, n))).astype(dtype)
+        form = {"left_side": left, "lower": lower, "transpose_a": turned, "conjugate_a": conjugate}
+        solve = triangular(**form, unit_diagonal=unit)
+        x = np.asarray(solve(a, b[..., None] if left else b[:, None])).reshape(2, n)
+        matrix = np.tril(a) if lower else np.triu(a)
+        matrix = np.where(np.eye(n), 1, matrix) if unit else matrix
+        matrix = matrix.conj() if conjugate else matrix
+        matrix = matrix if turned != left else np.swapaxes(matrix, -1, -2)
+        np.testing.assert_allclose((matrix @ x[..., None])[..., 0], b, atol=100 * np.finfo(dtype).eps)
+
+
+def test_a_complex_side_is_solved_for_without_packing_the_matrix() -> None:
+    solve = triangular(left_side=True, conjugate_a=True, transpose_a=True)
+    assert "tracer_blas_ztrsv" in str(solve.lower(np.eye(40) + 0j, np.ones((40, 1)) + 0j).llvm())
