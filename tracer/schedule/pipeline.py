@@ -86,7 +86,7 @@ ONE_AT_A_TIME: Final = LoopPass("one_at_a_time", one_at_a_time)
 
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """A module and what a runtime must know to call it.
+    """A module and the data that a runtime needs to call it.
 
     sites: the faulting equations, by the number that a fault reports. callbacks: by slot. constants: the contents of
     the CONSTANT buffers, which follow the INPUT and OUTPUT buffers among the entry's parameters. donors: for the
@@ -171,7 +171,7 @@ def schedule(
 def gpu_schedule(
     program: Program, target: Target, passes: Sequence[LoopPass] = GPU_PIPELINE
 ) -> tuple[Scheduled, GpuSchedule]:
-    """Return the loops of a program optimised for a GPU, and its kernels, with the steps that still need the host."""
+    """Return the loops of a program optimised for a GPU, its kernels, and the steps that still need the host."""
     plain = loops(program, target)
     *_, (_, module) = loop_stages(plain.module, target, passes)
     return plain, GpuSchedule(module)

@@ -226,8 +226,8 @@ class Stack:
 class Sweeps:
     """An algorithm that repeats a step until no lane of a block needs it, or `most` times.
 
-    start, finish: what runs once, before and after. sweep: the step; it returns 1 where its lane needs another, else 0,
-    and must leave a lane that needs none as it is, so that results do not depend on the lanes beside it.
+    start, finish: run once, before and after. sweep: the step, which returns 1 where its lane needs another, else 0. It
+    must leave a finished lane unchanged, so that results do not depend on the lanes beside it.
     """
 
     start: Callable[..., None]

@@ -1,8 +1,8 @@
-"""Convolutions in nests of their own: lanes along the last axis, a tile of sums in registers, lhs padded in a buffer.
+"""Convolutions in their own nests: lanes along the last axis, a tile of sums in registers, lhs padded in a buffer.
 
 Where the positions are many, a tile is some output features by a vector or two of positions. Where the window is large
-(the gradient by a window), it is some features by a few positions, whose sums run in lanes along the window. Every sum
-adds its terms in an order that follows from the shapes alone. Threads share images, groups and bands of rows.
+(the gradient by a window), a tile is some features by a few positions. Its sums run in lanes along the window. Every
+sum adds its terms in an order that follows from the shapes alone. Threads share images, groups and bands of rows.
 """
 
 from __future__ import annotations
@@ -96,9 +96,7 @@ class _Nest:
         return self.b.alloc(Buffer("padded", self.dtype, prod(self.shape), Space.LOCAL, written=True))
 
     def _place(self, plane: Affine, leading: Sequence[Affine], last: int, lane: Affine = ZERO) -> Affine:
-        """Return the index in the buffer of padded lhs's element `last`, from the start of lane `lane` along the last
-        axis.
-        """
+        """Return the index of element `last` of padded lhs in its buffer, from the start of a lane along an axis."""
         column, phase = divmod(last, self.step)
         return flatten((plane, *leading, Affine(phase), shifted(lane, column)), self.shape)
 
@@ -279,8 +277,9 @@ class _Nest:
         return _divisor(self.into, min(most, _TILE_BYTES // (8 * padded_bytes(self.dtype, self.window, 1))))
 
     def _bands(self, planes: int) -> int:
-        """Return the number of bands of rows in which the window is read, so a tile's part of it stays in a first
-        cache.
+        """Return the number of bands of rows in which the window is read.
+
+        A tile's part of a band stays in a first cache.
         """
         if len(self.window) == 1:
             return 1

@@ -1,4 +1,4 @@
-"""Cumulative operations on a CPU: rows in vector lanes, columns as a stream of rows, each a stretch at a time.
+"""Cumulative operations on a CPU, a stretch at a time: rows in vector lanes, columns as a stream of rows.
 
 A stretch is the part of the axis that one function processes in order: all of a short axis, else a tile (see
 `cumulative_tiles`). Lanes and tiles follow from shape and dtype and belong to the meaning of the result. Cumulative
@@ -28,7 +28,7 @@ from tracer.schedule.write.serial_reductions import join, start_of
 
 _ROW_BYTES: Final = 64  # of the lanes along a row: belongs to the meaning of a result
 _MOST_LANES: Final = 16  # of a row: 64 lanes of one byte would be shuffled six times
-_ROWS: Final = 4  # that a row of what came before takes in at once
+_ROWS: Final = 4  # rows that one iteration combines with the results before them
 
 Place = tuple[Affine, Affine]
 """Where an element is along the axis, and in the row behind it."""
@@ -114,8 +114,9 @@ class Cumulative:
         sink: Sink,
         start: Element = (),
     ) -> Element:
-        """Write `count` elements of a row from `first` on, `most` at most, and return the last result. start: the total
-        before.
+        """Write `count` elements of a row from `first` on, `most` at most, and return the last result.
+
+        start: the total before.
         """
         b, lanes, keyed = f.builder, self.lanes, self.lanes > 1 and is_keyed(self.op, self.wide)
         start = start or tuple(self.start)

@@ -1,8 +1,8 @@
 """Long cumulative operations that threads share: tiles on their own first, then the total before each tile.
 
-As many tiles as fit into caches are processed at a time: each alone in scratch memory, then the chain of their totals,
-then the result. So the array comes from memory once and its elements are computed once. An element is op(all tiles
-before, elements of its tile up to it), whichever thread computes it.
+As many tiles as fit into caches are processed at a time. Each is computed alone in scratch memory, then the chain of
+their totals, then the result. So the array comes from memory once and its elements are computed once. An element is
+op(all tiles before, elements of its tile up to it), whichever thread computes it.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ class _Tiles:
 
     @staticmethod
     def _left(b: Builder, most: Operand | int, done: Affine, whole: Operand | int) -> Operand:
-        """Return the elements of `whole` after those done, at most `most`."""
+        """Return the count of elements of `whole` after the first `done`, at most `most`."""
         rest = b.compute(ScalarOp.SUB, whole, operand_of(b, done))
         return b.compute(ScalarOp.MIN, b.compute(ScalarOp.MAX, rest, 0), most)
 

@@ -1,7 +1,7 @@
 """cholesky, lu and triangular_solve: in lanes where matrices are small, else by LAPACK and BLAS.
 
-LAPACK is column-major and arrays here are row-major. So the lower triangle of a Hermitian matrix is its upper one, and
-a triangular system from the left is one from the right. Only lu of complex matrices is transposed before and after.
+LAPACK is column-major and arrays here are row-major. So the lower triangle of a Hermitian matrix is its upper one. A
+triangular system from the left is one from the right. Only lu of complex matrices is transposed before and after.
 Factorisations of large real matrices are kernels of tracer's own.
 """
 
@@ -82,8 +82,9 @@ def write_cholesky(writer: BlockWriter, equation: Equation) -> None:
 
 
 def _cholesky(n: int, lanes: Lanes, a: Cells) -> None:
-    """Write the factor column by column. A non-positive pivot makes its root NaN, which reaches the last diagonal
-    element.
+    """Write the factor column by column.
+
+    A non-positive pivot makes its root NaN, which reaches the last diagonal element.
     """
     b, end = lanes.b, Affine(n)
 

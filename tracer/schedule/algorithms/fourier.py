@@ -2,8 +2,8 @@
 
 Lengths of small factors are transformed by kernels of our own, eight lines side by side; a long line is cut in two
 steps, of n1 and n2 with the product n. Lines of lengths with a large prime factor are convolved, by transforms of a
-longer length. Other lengths go to NumPy's loops. The length and whether lines lie one behind the other choose the way,
-so results depend on neither batches nor threads.
+longer length. Other lengths go to NumPy's loops. The way depends on the length and on whether lines lie one behind the
+other, so results depend on neither batches nor threads.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def longer_length(n: int) -> int:
 
 
 def first_step(n: int, *, real: bool, rows: bool) -> int:
-    """Return n1 of a line that is cut in two, 0 for one that is transformed at once, -1 where NumPy transforms it.
+    """Return n1 of a line that is cut in two, 0 for a line that is not cut, -1 where NumPy transforms it.
 
     real: whether n is a length of real numbers, which are half as many complex ones. rows: whether lines lie one behind
     the other.

@@ -1,7 +1,7 @@
 """Eigenvalues and singular values of small matrices by plane rotations, one matrix a lane, as `Sweeps`.
 
-Sweeps over all pairs of rows and columns go on until no element beside the diagonal is above an eighth of a rounding of
-the largest one. Matrices are scaled by powers of two, so that squares neither overflow nor vanish.
+Sweeps run over all pairs of rows and columns. They go on until no element beside the diagonal is above an eighth of a
+rounding of the largest one. Matrices are scaled by powers of two, so that squares neither overflow nor vanish.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Adjoint:
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """Cells of two powers of two that undo the scaling of a lane's matrix, and of the size of a negligible element.
+    """Cells of the size of a negligible element, and of two powers of two that undo the scaling of a lane's matrix.
 
     The exponent is split in two, as one power alone may overflow. The size is NaN where the matrix is not finite.
     """
@@ -163,7 +163,10 @@ def modulus(lanes: Lanes, x: Element) -> Operand:
 def sort(
     lanes: Lanes, n: int, precedes: ScalarOp, values: Cells, exchange: Callable[[Affine, Affine, Operand], None]
 ) -> None:
-    """Sort the values by exchanges. exchange(i, j, swap): exchanges what belongs to them, in lanes where `swap`."""
+    """Sort the values by exchanges.
+
+    exchange(i, j, swap): exchanges the columns or rows that belong to two values, in lanes where `swap`.
+    """
 
     def pair(i: Affine, j: Affine) -> None:
         x, y = values.get(i), values.get(j)

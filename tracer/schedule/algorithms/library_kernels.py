@@ -45,8 +45,8 @@ _REAL: Final = ("f32", "f64")
 
 
 # -- matrix products -------------------------------------------------------------------------------------------------
-# Each kernel of our own is named by its form. OpenBLAS's own threads are not used: where other processes keep the cores
-# busy, two of them on two cores took 74 ms for 256 x 256 x 256 in place of 0.3.
+# Each kernel of our own is named by its form. OpenBLAS's own threads are not used. Where other processes keep the cores
+# busy, two of them on two cores took 74 ms for 256 x 256 x 256, rather than 0.3.
 
 _ALONE: Final = 1 << 21
 """Products up to this batch * m * n * k are one call: some 30 µs."""
@@ -70,10 +70,10 @@ _ROW_MIN_K, _ROW_MIN_LENGTH = 16, 32
 
 
 def product_kernel(dtype: str, sizes: Sequence[int], *, tiles: bool = False) -> Kernel:
-    """Choose the kernel of a `gemm` call: "" for BLAS, "own", or one for few rows or columns, such as "dots3".
+    """Choose the kernel of a `gemm` call: "" for BLAS, "own", or a kernel for few rows or columns, such as "dots3".
 
-    sizes: batch, m, n, k, transpose_a, transpose_b, then others. Panels of our kernels are split by columns for free;
-    the results do not depend on them.
+    sizes: batch, m, n, k, transpose_a, transpose_b; further sizes are not read. Panels of our kernels are split by
+    columns for free; the results do not depend on them.
     """
     batch, m, n, k, transpose_a, transpose_b = sizes[:6]
     if not (batch and m and n and k):
@@ -98,7 +98,7 @@ def _skinny_form(m: int, n: int, k: int, transpose_a: bool, transpose_b: bool) -
 
 
 def _stack_split(batch: int, one: int, work: int) -> Split:
-    """Split a stack of products between products, `one` the work of each and `work` that of a panel."""
+    """Split a stack of products between products. one: the work of each. work: the work of a panel."""
     width = max(work // one, 1)
     return Split(Along.BATCHES, -(-batch // width), width)
 
@@ -180,8 +180,8 @@ def cholesky_kernel(dtype: str, sizes: Sequence[int]) -> Kernel:
 def system_kernel(dtype: str, sizes: Sequence[int]) -> Kernel:
     """Choose the kernel of a `trsm` call: "" for BLAS's, "vector" for one right-hand side, "blocked" for large ones.
 
-    sizes: batch, n, right-hand sides, then others. Splits are of the stack, or of the right-hand sides of each system,
-    which then count as columns.
+    sizes: batch, n, right-hand sides; further sizes are not read. Splits are of the stack, or of the right-hand sides
+    of each system, which then count as columns.
     """
     batch, n, others = sizes[:3]
     if dtype not in _REAL or not (batch and others):
@@ -227,7 +227,8 @@ _TRANSFORMED: Final = 1 << 13
 def fft_kernel(dtype: str, sizes: Sequence[int]) -> Kernel:
     """Choose how Fourier transforms run: "lines" for our kernels, "" for NumPy's.
 
-    sizes: kind, outer, length, inner and n1 of two steps, which is negative where NumPy transforms; then others.
+    sizes: kind, outer, length, inner and n1 of two steps, which is negative where NumPy transforms; further sizes are
+    not read.
     """
     _, outer, length, inner, steps = sizes[:5]
     name, count = "lines" if steps >= 0 else "", outer * inner

@@ -80,7 +80,7 @@ def _other(shape: tuple[int, ...], batch_rank: int, contracted: int) -> int:
 
 
 def _turned(writer: BlockWriter, source: Memory, batch: int, n: int, k: int) -> Memory:
-    """Return matrices [n, k] as [k, n]: 16 x 16 then takes half the time of the kernel that transposes panels."""
+    """Return matrices [n, k] as [k, n]. 16 x 16 then takes half the time of the kernel that transposes panels."""
     assert isinstance(source.type, ArrayType)
     target = writer.allocate(array_type(source.type.dtype, (batch, k, n)))
     write_turned(writer, source, target, (batch, n, k))
@@ -105,8 +105,9 @@ def _write_small(
     transpose_a: bool,
     transpose_b: bool,
 ) -> None:
-    """Compute a block of rows of the result at a time, a vector for each: one row of b times one element of each row of
-    a.
+    """Compute a block of rows of the result at a time, a vector for each.
+
+    A row of b is multiplied by one element of each row of a.
     """
     f = FunctionWriter(writer)
     a, b, out = (f.memory(memory, written=memory is memories[2]) for memory in memories)

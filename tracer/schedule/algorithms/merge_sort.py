@@ -1,12 +1,12 @@
-"""sort: rows of simple keys by a library routine, all others as loop IR, by a stable bottom-up merge sort.
+"""sort: rows of simple keys by a library routine, all other keys as loop IR, by a stable bottom-up merge sort.
 
 Keys move as scalars, together with the original index where further operands follow the keys. Blocks of a few elements
-are sorted without branches: an element's index is the count of its comparisons with all others. Then runs are merged in
+are sorted without branches: an element's index is the count of elements before it in order. Then runs are merged in
 pairs from one half of the scratch memory to the other. Two full runs are merged from both ends at once. This needs no
 test for their ends, since neither can run out before half of the steps are done.
 
 Order: NaN last, -0 equal to +0, complex numbers by real and imaginary part. Complex numbers with a NaN imaginary part
-follow, then those with a NaN real part. This is NumPy's order.
+follow, then numbers with a NaN real part. This is NumPy's order.
 """
 
 from __future__ import annotations
@@ -90,8 +90,9 @@ def _by_library(equation: Equation) -> bool:
 
 
 def _write_library_sort(writer: BlockWriter, equation: Equation) -> None:
-    """Write one call for all rows. Where further operands follow the key, the routine returns indices, and a loop
-    gathers the operands.
+    """Write one call for all rows.
+
+    Where further operands follow the key, the routine returns indices, and a loop gathers the operands.
     """
     key, axis = equation.inputs[0], equation.params["dimension"]
     source, shape = writer.memory_of(key), key.type.shape
@@ -270,8 +271,9 @@ def _merge_runs(b: Builder, moving: Moving, width: int) -> int:
 
 
 def _merge_full(b: Builder, moving: Moving, low: Operand, width: Operand, source: Operand, target: Operand) -> None:
-    """Merge two runs of `width` from `low` on: each step moves the smallest element to the front, the largest to the
-    back.
+    """Merge two runs of `width` from `low` on.
+
+    Each step moves the smallest element to the front, the largest to the back.
     """
     last = b.compute(ScalarOp.SUB, width, 1)
     first_left = b.compute(ScalarOp.ADD, source, low)
@@ -330,7 +332,7 @@ def _choose(b: Builder, predicate: Operand, x: Items, y: Items) -> Items:
 def _store_row(
     f: FunctionWriter, equation: Equation, moving: Moving, half: int, row: Sequence[Affine], results: Sequence[Memory]
 ) -> None:
-    """Store the keys as they have moved, and fetch what follows them."""
+    """Store the keys as they have moved, and fetch the other operands' elements that follow them."""
     b, axis = f.builder, equation.params["dimension"]
     loop = b.for_("k", 0, moving.n, kind=LoopKind.PARALLEL)
     with loop:

@@ -1,9 +1,9 @@
 """Singular values of small matrices by rotations from both sides, one matrix a lane: Kogbetliantz's method.
 
 A matrix of more columns than rows is taken as its adjoint. Rotations of rows make it triangular, on which the method
-converges as Jacobi's: Forsythe & Henrici 1960, Trans. Amer. Math. Soc. 94(1). In the plane of rows and columns p and
-q, a rotation of columns makes these orthogonal, and one of rows takes the longer to its axis. Both bases are products
-of rotations, so they are unitary also where singular values are equal or zero.
+converges as Jacobi's: Forsythe & Henrici 1960, Trans. Amer. Math. Soc. 94(1). A rotation of columns makes columns p and
+q orthogonal in the plane of rows and columns p and q. A rotation of rows takes the longer one to its axis. Both bases
+are products of rotations, so they are unitary also where singular values are equal or zero.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from tracer.schedule.terms.value_locations import Element
 class Svd:
     """Singular values, and both bases where wanted, of matrices [m, n].
 
-    Cells: the matrix, the values, the scaling, and with bases U [m, *], V^H [*, n], and, where the longer one is thin,
-    scratch for all of its columns.
+    Cells of the matrix, the values and the scaling. With bases, also U [m, *], V^H [*, n], and, where the longer one is
+    thin, scratch for all of its columns.
     """
 
     m: int

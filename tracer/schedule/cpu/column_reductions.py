@@ -1,4 +1,4 @@
-"""Reductions down columns: rows are read in order and added to a row of accumulators, a few rows at a time.
+"""Reductions down columns: a few rows at a time are read in order and added to a row of accumulators.
 
 Lanes of the loop over columns would each walk down a column, a cache line for every step. Instead a block of columns
 keeps its partial results in a small buffer while whole rows stream by. Each column is still reduced from the first row

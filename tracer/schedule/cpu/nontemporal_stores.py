@@ -1,8 +1,9 @@
 """Large results stored past the caches, in whole lines (`interleaved_streams`) or through a buffer in a near cache.
 
-A store to memory that is in no cache first fetches its line, a third of the traffic of a copy. Nontemporal stores do
-not, but must be of whole lines. Where vectors cannot be aligned to lines, as in a running sum, a loop stores to a small
-buffer, which `stream` copies. Results of this size would not stay in a second cache until their next reader.
+A store to memory that is in no cache first fetches its line, which is a third of a copy's traffic. Nontemporal stores
+do not, but must be of whole lines. Where vectors cannot be aligned to lines, as in a running sum, a loop stores to a
+small buffer. `stream` copies this buffer. Results of this size would not stay in a second cache until their next
+reader.
 """
 
 from __future__ import annotations
@@ -223,7 +224,7 @@ def stream(target: View, source: View, count: Operand) -> Library:
 
 
 def _in_pieces(s: Statement, copies: list[Function], machine: Machine) -> Sequence[Statement]:
-    """Return a copy of the entry as a function over pieces, which threads share, and the rest."""
+    """Return a copy of the entry as a function over chunks, which threads share, and a copy of the remainder."""
     least = machine.streamed_bytes
     if not isinstance(s, Copy) or s.count * s.source.buffer.dtype.itemsize < min(_SHARED_COPY, least):
         return (s,)

@@ -1,8 +1,8 @@
 """Loops whose iterations must store in order: index and value in lanes, then the stores one lane after another.
 
 Iterations of a scatter may write the same element, but their indices and values are independent. So a block of
-iterations runs in lanes and its single store or update comes last, in order of the lanes: `Store` and `Update` in a
-vector loop are defined so.
+iterations runs in lanes. Its single store or update comes last, in order of the lanes, as `Store` and `Update` in a
+vector loop are defined.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Nests shared by threads, wider vector loops, and vector loops without a remainder.
 
-A nest whose loop is long enough is invoked with `share`: its outermost loop, or the longest of a perfect nest, runs
-over a part of its range. Iterations compute as before, so results do not depend on the number of threads.
+A nest whose loop is long enough is invoked with `share`. Its outermost loop, or the longest of a perfect nest, then
+runs over a part of its range. Iterations compute as before, so results do not depend on the number of threads.
 
-A vector loop over a length that its lanes do not divide runs its last vector from the end backwards, where it reads
-nothing that it writes. Some elements are computed twice, and no masked copy of the body is needed.
+A vector loop may have a length that its lanes do not divide. It runs its last vector from the end backwards, where it
+reads no array that it writes. Some elements are computed twice, and no masked copy of the body is needed.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _sharing(s: Statement, shares: Mapping[str, Share]) -> Sequence[Statement]:
 
 
 def _share(function: Function, machine: Machine) -> tuple[Function, Share | None]:
-    """Return the function over a part of its work and the share that says how much there is, or None for no share."""
+    """Return the function over a part of its work, and the share that counts the work; None for no share."""
     chain = _chain(function.body)
     total = work(function.body.statements, machine) if chain else 0.0
     if not chain or total < machine.shared_work:

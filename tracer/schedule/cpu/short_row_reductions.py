@@ -28,7 +28,7 @@ from tracer.ir.scalar import ScalarOp
 from tracer.ir.target import Machine
 from tracer.schedule.terms.cost_model import statements_written_out, trips
 
-_MOST_ELEMENTS: Final = 8  # of a row, and of what one lane is from the next
+_MOST_ELEMENTS: Final = 8  # elements of a row, and of the distance from one lane to the next
 _MOST_STATEMENTS: Final = 64  # of one row, written out
 
 
@@ -50,7 +50,7 @@ def with_rows_in_lanes(loop: For, machine: Machine) -> For | None:
 
 
 def _is_short(loop: For, row: Register) -> bool:
-    """Whether a loop reduces a few elements, which lie close to those of the next row."""
+    """Whether a loop reduces a few elements, close in memory to the elements of the next row."""
     known = loop.start == index_constant(0) and isinstance(loop.stop, Constant) and loop.step == 1
     if not known or not loop.carries or not 1 < trips(loop) <= _MOST_ELEMENTS:
         return False

@@ -1,8 +1,8 @@
 """Vectorisation: the loop of each nest that runs in vector lanes, and how many lanes it has.
 
 The number of lanes of a reduction is part of the result's meaning (see `ir.loop`). So it follows from dtypes and counts
-alone: four 64-byte vectors of the accumulated dtype, or two or one where that is enough for all elements, since further
-lanes would only hold the identity. Elementwise loops take one vector of their widest dtype.
+alone: four 64-byte vectors of the accumulated dtype, or two or one where that is enough. Further lanes would only hold
+the identity. Elementwise loops take one vector of their widest dtype.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _map_loop(loop: For, machine: Machine) -> For:
 
 
 def runs_lanes_inside(loop: For, machine: Machine) -> bool:
-    """Whether the lanes of a loop over loops would be in those within, its own iterations running in order."""
+    """Whether the lanes of a loop over loops would be in the inner loops, its own iterations running in order."""
     return tiled(loop, machine) is None and not (_vectorizable(loop) and not _better_inside(loop, machine))
 
 

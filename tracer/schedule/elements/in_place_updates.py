@@ -2,7 +2,7 @@
 
 An update independent of the array goes into its memory at once. So does an update that reads, element by element, only
 the elements it replaces, as in `u.at[1:-1].add(f(v))`. An update that reads other elements, as in a stencil with fixed
-borders, needs the old values while it is stored. If it is most of the array, the result has other memory, and only the
+borders, needs the old values during its stores. If it is most of the array, the result has other memory, and only
 elements around the update are copied.
 """
 
@@ -37,7 +37,7 @@ def is_computed_in_place(equation: Equation, definitions: Mapping[Var, Equation]
 
 
 def is_made_anew(equation: Equation, definitions: Mapping[Var, Equation]) -> bool:
-    """Whether an array is stored by loops of its own, wherever it is wanted: not in the memory of an operand."""
+    """Whether an array is stored by its own loops, rather than in the memory of an operand."""
     match equation.primitive.lower:
         case Join() | Reduce() | Library("dot") | Composite():
             return True
@@ -48,8 +48,9 @@ def is_made_anew(equation: Equation, definitions: Mapping[Var, Equation]) -> boo
 
 
 def reads_its_array(equation: Equation, definitions: Mapping[Var, Equation]) -> bool | None:
-    """Whether an update or scatter computes its values or indices from elements of the array that it may have
-    replaced. Returns None where that is unknown.
+    """Whether an update or scatter computes its values or indices from elements of the array that it may have replaced.
+
+    Returns None where that is unknown.
     """
     array, place = equation.inputs[0], _start(equation)
     waiting = [(atom, place is not None and n == 0) for n, atom in enumerate(equation.inputs[1:])]

@@ -178,9 +178,10 @@ def _read_by_gather(equation: Equation, index: Axes) -> list[tuple[Atom, Axes]]:
 
 
 def is_index_vector(join: Equation, readers: Sequence[Equation]) -> bool:
-    """Whether a concatenate puts the components of index vectors side by side, and gathers alone read those.
+    """Whether a concatenate puts the components of index vectors side by side, and only gathers read it.
 
-    They are read one by one at constant indices, so no nest is cut for them."""
+    They are read one by one at constant indices, so no nest is cut for them.
+    """
     return (
         join.primitive.lower == Join("concatenate")
         and join.params["dimension"] == len(join.outputs[0].type.shape) - 1
@@ -192,8 +193,9 @@ def is_index_vector(join: Equation, readers: Sequence[Equation]) -> bool:
 
 
 def chosen(equation: Equation, index: Axes, extents: Mapping[Register, int]) -> tuple[Atom, Axes] | None:
-    """Return the operand and index that hold the elements at an index, for any values of its registers. Return None if
-    several operands do.
+    """Return the operand and index that hold the elements at an index, for any values of its registers.
+
+    Return None if several operands do.
     """
     for atom, box in parts_of(equation):
         if box is None:

@@ -4,8 +4,8 @@ Operations are counted once for each equation that is pulled, functions written 
 once values behind them are stored, and recomputed where a bound is too large. So long programs take linear time.
 
 Values that cross a narrow cut of the program are stored. For a long sum of weighted values and the sum of its weights,
-these are both partial sums and no weight. Values computed from the same operands but read elsewhere are stored too, so
-that the operands are not computed again for them.
+these are both partial sums and no weight. Values computed from the same operands but read elsewhere are stored too.
+Otherwise the operands would be computed again for them.
 """
 
 from __future__ import annotations
@@ -79,8 +79,9 @@ class _Count:
         return pulled
 
     def _at_narrow_cut(self, number: int, pulled: Mapping[int, int]) -> Sequence[Var]:
-        """Return the values that cross the last of the narrowest cuts in the second half of the pulled equations, if
-        narrow.
+        """Return the values that cross the last of the narrowest cuts in the second half of the pulled equations.
+
+        Return none if no cut is narrow.
         """
         order = sorted(pulled)
         crossing, before, total, places = 0, 0, sum(pulled.values()), []
@@ -102,8 +103,10 @@ class _Count:
         return ()
 
     def _passing(self, number: int, pulled: Mapping[int, int], place: int) -> Sequence[Var]:
-        """Return the values computed before `place` and read from there on, among pulled equations and those that share
-        expensive values with them. Return none if they are too many for one nest.
+        """Return the values computed before `place` and read from there on.
+
+        These are values of the pulled equations and of equations that share expensive values with them. Return none if
+        they are too many for one nest.
         """
         found = []
         together = {earlier: count for earlier, count in pulled.items() if earlier < place}

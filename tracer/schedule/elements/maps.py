@@ -1,4 +1,4 @@
-"""Schedules of the equations whose elements nests compute where they are read, and of those that passes expand."""
+"""Schedules of equations that nests compute where they are read, and of equations that passes expand."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PERMUTATIONS: Final = (IndexMap("transpose"), IndexMap("reverse"))
 def _gathered(equation: Equation, values: Values) -> Sequence[Atom]:
     """Return the array that a gather reads: its operand, or the array of which that is a view.
 
-    A stored view would be copied as a whole for each gather, in a loop over rows of a slice at each row. A permuted
+    A stored view would be copied as a whole for each gather, even in a loop that slices one row at a time. A permuted
     array is copied where more elements are gathered than it has, which may then lie side by side.
     """
     operand = atom = equation.inputs[0]

@@ -25,7 +25,7 @@ _ON_INTEGERS = {ScalarOp.DIV: ScalarOp.IDIV, ScalarOp.REM: ScalarOp.IREM}
 
 
 def pointwise_element(b: Builder, equation: Equation, elements: Sequence[Element]) -> Element:
-    """Return the element of a pointwise, comparing or converting equation, from those of its operands."""
+    """Return the element of a pointwise, comparing or converting equation, from the elements of its operands."""
     lower = equation.primitive.lower
     result_type = equation.outputs[0].type
     if any(_is_complex(atom.type) for atom in (*equation.inputs, *equation.outputs)):

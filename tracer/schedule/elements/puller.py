@@ -1,8 +1,8 @@
 """Elements on demand: the value of one element of an array, pulled through the equations that define it.
 
-The `Puller` writes the statements that compute `array[index]` into a builder: loads where the array is in memory,
-scalar operations where it is pointwise, another index where the equation only moves elements. An element that is
-wanted twice at the same index is computed once. The walk keeps its own stack, so that chains may be of any length.
+The `Puller` writes the statements that compute `array[index]` into a builder. An array in memory gives a load, a
+pointwise equation scalar operations, and an equation that only moves elements another index. An element that is wanted
+twice at the same index is computed once. The walk keeps its own stack, so that chains may be of any length.
 """
 
 from __future__ import annotations
@@ -286,7 +286,7 @@ class Puller:
         return Plan([*window.demands, *alone], finish)
 
     def _viewed(self, operand: Atom) -> tuple[Atom, list[tuple[str, Equation]]]:
-        """Return the array in memory that an operand is a view of, and the index maps from the operand to it."""
+        """Return the array in memory that an operand is a view of, and the index maps from operand to array."""
         views = []
         while isinstance(operand, Var) and operand.type.shape:
             source = self.source_of(operand)

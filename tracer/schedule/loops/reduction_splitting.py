@@ -4,7 +4,7 @@ Blocks follow from the length alone, so the result does not depend on which thre
 the whole where a divisor is near: a remainder would be another loop to compile. The partial results lie at the end of
 the arena, where one reduction after another reuses the same memory.
 
-Where the array lies in memory, two or four blocks are reduced in interleaved streams, each in its own order: a core
+Where the array lies in memory, two or four blocks are reduced in interleaved streams, each in its own order. A core
 prefetches pages of one stream one by one, but of several streams at once.
 """
 
@@ -42,10 +42,10 @@ from tracer.ir.target import CPU, Machine, Target
 from tracer.schedule.terms.clone import copied
 from tracer.schedule.terms.loop_slicing import moved
 
-_STEPS: Final = 512  # of a block's length, in which others are tried: 64 elements
+_STEPS: Final = 512  # parts of a block's length: lengths that are tried are one part apart, 64 elements
 _LEAST_BLOCKS: Final = 8
 _LANE_BYTES: Final = 64  # of partial results, joined in lanes: belongs to the meaning of a result
-_MOST_STATEMENTS: Final = 80  # of a body that is written twice, for the blocks and for the rest
+_MOST_STATEMENTS: Final = 80  # statements of a body that is written twice, for the blocks and for the remainder
 _ALIGNMENT: Final = 64
 _FEW_STATEMENTS: Final = 4  # of a body that is written so often
 

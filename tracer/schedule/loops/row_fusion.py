@@ -141,7 +141,7 @@ class _Fusion:
         return None if nest is None else Rows(nest, s, _uses(nest, s))
 
     def _fits(self, run: Sequence[Rows], rows: Rows) -> bool:
-        """Whether a nest may run row by row together with those before it."""
+        """Whether a nest may run row by row together with the nests before it."""
         count = trips(rows.nest.loop)
         if len(run) >= _MOST_NESTS or count != trips(run[0].nest.loop):
             return False
@@ -156,7 +156,7 @@ class _Fusion:
         return count >= _LEAST_ROWS or sum(r.nest.work for r in together) < self.machine.shared_work
 
     def _fused(self, run: Sequence[Rows]) -> list[Statement]:
-        """Return the calls, those from the first to the last with loops within a row fused in one loop."""
+        """Return the calls, where calls from the first to the last with loops within a row are fused in one loop."""
         whole = [n for n, rows in enumerate(run) if rows.nest.has_loops]
         if len(whole) < 2:
             return [rows.invoke for rows in run]

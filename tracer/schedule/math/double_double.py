@@ -1,5 +1,7 @@
-"""Unevaluated sums of two floats: error-free sums and products (Muller et al., Handbook of Floating-Point
-Arithmetic, 2nd ed. 2018, chapter 4), and the logarithm to some 65 (f32: 33) bits that powers need.
+"""Unevaluated sums of two floats: error-free sums and products, and the logarithm to the bits that powers need.
+
+Sums and products are from Muller et al., Handbook of Floating-Point Arithmetic, 2nd ed. 2018, chapter 4. The logarithm
+has some 65 bits (f32: 33).
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ Pair = tuple[Value, Value]
 
 
 def fast_two_sum(a: Value, b: Value) -> Pair:
-    """Return a + b exactly where a is 0 or the exponent of a is not below that of b."""
+    """Return a + b exactly where a is 0 or its exponent is not below the exponent of b."""
     total = a + b
     return total, b - (total - a)
 

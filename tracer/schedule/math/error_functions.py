@@ -49,7 +49,7 @@ def erf_inv(x: Value) -> Value:
     """Return the inverse of erf; infinite at -1 and 1, NaN beyond.
 
     x (sqrt(pi) / 2 + w R(w)) with w = -log(1 - x^2) up to 6.25, in f32 up to 4 (after Giles 2011, in GPU Computing
-    Gems, chapter 10); the rest stands in a branch.
+    Gems, chapter 10); a branch computes larger w.
     """
     f = x.format
     rest = fma(-x, x, 1.0)

@@ -1,8 +1,8 @@
-"""Values that record scalar operations: what the expansions of the math functions are written in.
+"""Values that record scalar operations, in which the expansions of the math functions are written.
 
-An expansion is Python arithmetic on `Value`s: each operator appends one `Compute` to the `Code` it belongs to, and
-Python numbers beside a value become constants of its dtype. Equal operations on equal operands are recorded once
-in a block, so that sinh(x) beside cosh(x) shares its reduction.
+An expansion is Python arithmetic on `Value`s. Each operator appends one `Compute` to the `Code` it belongs to, and
+Python numbers beside a value become constants of its dtype. Equal operations on equal operands are recorded once in a
+block, so that sinh(x) beside cosh(x) shares its reduction.
 """
 
 from __future__ import annotations

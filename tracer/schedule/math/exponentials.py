@@ -96,8 +96,8 @@ def expm1(x: Value) -> Value:
 def logistic(x: Value) -> Value:
     """Return 1 / (1 + e^-x), as e / (1 + e) with e = e^x where x is negative, so that nothing overflows.
 
-    e / (1 + e) lies just below a power of two where e lies just above: what e and 1 + e lose in rounding would
-    count twice there, so it is added back.
+    e / (1 + e) lies just below a power of two where e lies just above it. The rounding errors of e and 1 + e would
+    count twice there, so they are corrected.
     """
     e, e_lost = exp_of_negative(-abs(x))
     d = 1.0 + e
@@ -110,7 +110,7 @@ def logistic(x: Value) -> Value:
 
 
 def exp_of_negative(x: Value) -> tuple[Value, Value]:
-    """Return e^x for x <= 0 and what its rounding lost."""
+    """Return e^x for x <= 0 and its rounding error."""
     f = x.format
     x = x.at_least(-(f.bias + f.fraction + 1.5) * LN2)
     n = rounded(x, LN2)

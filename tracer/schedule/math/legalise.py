@@ -1,7 +1,7 @@
 """The pass that expands math functions into base operations.
 
-The expansions rely on every operation rounding once, as written: a backend that contracts a * b + c into one
-rounding on its own must leave them alone.
+The expansions rely on every operation rounding once, as written. A backend that contracts a * b + c into one rounding
+must leave them alone.
 """
 
 from __future__ import annotations

@@ -32,6 +32,6 @@ def parts(size: Value, entry: Value, rows: Rows) -> tuple[Value, Value, Value]:
 
 
 def piecewise(size: Value, entry: Value, rows: Rows, apart: float = 0.0) -> Value:
-    """Return the function itself. apart: what is to be added to the slope, too small to be a part of it."""
+    """Return the function itself. apart: an addend of the slope, too small to be a part of it."""
     d, slope, value = parts(size, entry, rows)
     return fma(d, slope, fma(d, apart, value) if apart else value)

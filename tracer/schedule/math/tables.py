@@ -1,8 +1,8 @@
 """Coefficients of piecewise polynomials, written by `tools/fit_tables.py`: run it to change them.
 
-Of each function rows of sixteen numbers: the centres of the intervals, the values there, and what stands before the
-powers of the distance to them. The comment is the max relative error of the approximation itself, as a power of
-two, with the values exact.
+Each function has rows of sixteen scalars: the centres of the intervals, the values there, and the coefficients of the
+powers of the distance to them. The comment is the max relative error of the approximation itself, as a power of two,
+with the values exact.
 """
 
 from typing import Final

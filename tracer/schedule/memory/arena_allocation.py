@@ -3,8 +3,8 @@
 While nests are written and fused, every array has memory of its own, so that no sharing prevents a fusion. Here each
 array is allocated from its first use to its last; in a loop's body, for one iteration, unless it is used outside.
 
-Two arrays of one size share memory where a nest over rows is the last reader of one and the first writer of the other,
-and has read a row of the first before it writes that row of the second. A result may take such memory too.
+Two arrays of one size share memory where a nest over rows is the last reader of one and the first writer of the other.
+It must read a row of the first before it writes that row of the second. A result may take such memory too.
 """
 
 from __future__ import annotations
@@ -86,8 +86,9 @@ def _give_back(free: list[tuple[int, int]], offset: int, length: int) -> None:
 
 
 def reuse_buffers(module: Module) -> Module:
-    """Return the module with arrays in the memory of others of their size that die row by row: see the module
-    docstring.
+    """Return the module with arrays in the memory of arrays of their size that die row by row.
+
+    The module docstring has the conditions.
     """
     entry = _entry(module)
     functions = {f.name: f for f in module.functions}
@@ -157,7 +158,7 @@ def _bytes(buffer: Buffer) -> int:
 
 
 def _row_after_row(function: Function, read: Buffer, written: Buffer) -> bool:
-    """Whether each row of a nest, or each element, has read its part of one array before it writes these bytes."""
+    """Whether each row of a nest, or each element, has read its part of one array before it writes its bytes."""
     loop = loop_over_rows(function)
     return loop is not None and read.size == written.size and _in_turn(loop, read, written, read.size, ())
 

@@ -1,8 +1,7 @@
 """Donated operands: results that are computed in the memory of an operand that the caller has given up.
 
-An operand's memory can serve one result of equal storage: the operand itself, the result of a chain of updates of it,
-loops included, or an elementwise function of it after its last other read. All other results have memory of their
-own.
+An operand's memory can serve one result of equal storage. The result is the operand itself, a chain of updates of it,
+loops included, or an elementwise function of it after its last other read. All other results have memory of their own.
 """
 
 from __future__ import annotations
@@ -18,8 +17,9 @@ from tracer.schedule.plan.update_chains import Versions, updated
 
 @dataclass(frozen=True, slots=True)
 class Donor:
-    """An operand, by its index, that gives its memory to a result. is_updated: the result is an update of the operand,
-    so the block that computes it takes the memory over itself.
+    """An operand, by its index, that gives its memory to a result.
+
+    is_updated: the result is an update of the operand, so the block that computes it takes the memory over itself.
     """
 
     operand: int

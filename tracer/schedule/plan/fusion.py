@@ -1,9 +1,9 @@
 """Fusion: which values are materialised, which are computed where they are read, and which share a loop.
 
 A plan is a list of steps, see `steps`. Values that are neither roots nor outputs of other steps are inline: pulled by
-their readers. A value is materialised if a schedule needs it in memory, or if it is expensive and would be computed
-again, by several nests or under a broadcast. Joins are read in boxes (see `index_set_splitting`) where only nests that
-can be cut read them.
+their readers. A value is materialised if a schedule needs it in memory. It is also if it is expensive and would be
+computed again, by several nests or under a broadcast. Joins are read in boxes (see `index_set_splitting`) where only
+nests that can be cut read them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tracer.schedule.terms.element_cost import cost_of, operations_of
 from tracer.schedule.terms.schedules import CHEAP, Schedules, Values
 
 _MOST_ROOTS = 8
-_SMALL = 4096  # elements of a domain whose loop costs more than what unrelated values take from each other's cache
+_SMALL = 4096  # elements of a domain whose loop costs more than unrelated values evict of each other's cache lines
 _MOST_IN_REGISTERS = 2400  # operations on scalars in a block and its branches, functions written out
 _MOVING = (IndexMap, Gather, Join)  # an element is read at another index than its own
 
@@ -57,8 +57,9 @@ def _cut_in_boxes(plan: BlockPlan) -> set[Var]:
 
 
 def _has_many_functions(program: Program) -> bool:
-    """Whether a program, with its branches, has too many functions of scalars for LLVM to compile written out. The
-    bodies of its loops decide for themselves.
+    """Whether a program, with its branches, has too many functions of scalars for LLVM to compile written out.
+
+    The bodies of its loops decide for themselves.
     """
     operations, waiting = 0, [program]
     while waiting and operations <= _MOST_IN_REGISTERS:
@@ -117,7 +118,7 @@ class _Planner:
                 self.barriers[variable] = barrier if mapped else barrier + 1
 
     def _is_map(self, equation: Equation) -> bool:
-        """Whether elements can be computed where they are read: those of a join are its operands'."""
+        """Whether elements can be computed where they are read; elements of a join are its operands' elements."""
         return is_map(equation) or not self.parted.isdisjoint(equation.outputs)
 
     def _cost_of_reading(self, operand: Var, equation: Equation) -> int:
@@ -303,8 +304,9 @@ class _Planner:
         return isinstance(operand, Var) and operand not in self.inline and bool(operand.type.shape)
 
     def _pulled(self, equation: Equation) -> dict[Var, bool]:
-        """Return the materialised values that an equation reads, also through inline ones, and whether at its own
-        index.
+        """Return the materialised values that an equation reads, also through inline ones.
+
+        Each comes with whether it is read at the equation's own index.
         """
         found: dict[Var, bool] = {}
         seen: dict[Var, bool] = {}
@@ -329,10 +331,12 @@ class _Planner:
     ) -> int | None:  # fmt: skip
         """Return the nest that an equation joins: the last that computes a value it reads, or else the open one.
 
-        A result of the program may also join the last nest that reads what it reads: its memory is there all the time.
+        A result of the program may also join the last nest that reads one of its operands: its memory is there all the
+        time.
 
-        The open nest of a large domain takes equations that read what it reads: others would be in each other's way,
-        and leave no room for the readers of its own values. So an update of many equal arrays is one nest an array.
+        The open nest of a large domain takes equations that read one of its operands. Unrelated equations would evict
+        its data from the caches, and leave no roots for the readers of its own values. So an update of many equal
+        arrays is one nest an array.
         """
         others = {step_of[variable] for variable in pulled if variable in step_of}
         if not self.results.isdisjoint(equation.outputs):
@@ -348,7 +352,7 @@ class _Planner:
         nest, count = steps[last], math.prod(domain)
         assert isinstance(nest, Nest)
         wide = {variable for variable in pulled if size(variable.type) >= count}
-        small = count <= _SMALL and 2 * len(nest.roots) < _MOST_ROOTS  # room for what is made of them
+        small = count <= _SMALL and 2 * len(nest.roots) < _MOST_ROOTS  # leaves roots for values computed from them
         related = small or any(not wide.isdisjoint(self._pulled(root)) for root in nest.roots)
         return last if related else None
 

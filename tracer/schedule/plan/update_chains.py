@@ -48,7 +48,7 @@ class Versions:
         return chain
 
     def _is_last(self, result: Var, before: Var) -> bool:
-        """Whether a value is read last by the equation that makes the result of it, once, and by no other name."""
+        """Whether the equation that turns a value into the result is its last reader, once, and by no other name."""
         at = self.plan.step_of.get(result, -1)
         updating = self.definitions[result]
         others = [e for e in self._readers[before] if e is not updating]
@@ -76,7 +76,10 @@ class Versions:
 
 
 def updated(equation: Equation, result: Var, definitions: Mapping[Var, Equation]) -> Atom | None:
-    """Return the array that a scatter, update or loop changes into a result, or None where it may have to be kept."""
+    """Return the array that a scatter, update or loop changes into a result.
+
+    Return None where the array may have to be kept.
+    """
     params, position = equation.params, equation.outputs.index(result)
     match equation.primitive.lower:
         case Scatter():

@@ -1,6 +1,6 @@
 """Index arithmetic: affine forms over loop registers, which are `loop.Address`es before they are addresses.
 
-An index is a tuple of affine forms, one an axis, or `Flat`: the row-major position, for which axes do not matter.
+An index is a tuple of affine forms, one an axis, or `Flat`: the row-major position, without regard to axes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Flat:
 
 
 Index = tuple[Affine, ...] | Flat
-Extents = MutableMapping[Register, int]  # registers that stay within range(extent): those of loops, and quotients
+Extents = MutableMapping[Register, int]  # registers that stay within range(extent): registers of loops, and quotients
 
 ZERO = Address()
 _MOST_MULTIPLIED: Final = 1 << 31  # dividends whose product with a rounded inverse fits into 63 bits
@@ -82,8 +82,9 @@ def operand_of(builder: Builder, affine: Affine) -> Operand:
 
 
 def unflatten(builder: Builder, index: Index, shape: tuple[int, ...], extents: Extents) -> tuple[Affine, ...]:
-    """Return one affine form for each axis. Divisions are emitted only between axes that the position does not
-    separate.
+    """Return one affine form for each axis.
+
+    Divisions are emitted only between axes that the position does not separate.
 
     extents: learns how far the registers reach that are emitted.
     """

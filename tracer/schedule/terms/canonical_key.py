@@ -22,8 +22,8 @@ def function_key(function: Function) -> tuple[Hashable, ...]:
 
 
 def _encode(value: Any, numbers: dict[Any, int], parts: list[Hashable]) -> None:
-    """Append what says the value."""
-    kind: Any = type(value)  # Any, for the cache of names takes what can be hashed
+    """Append the parts of a key that determine the value."""
+    kind: Any = type(value)  # Any, for the cache of names takes hashable keys
     if kind is Register:
         if value not in numbers:
             parts.append(value.dtype.num)

@@ -1,4 +1,4 @@
-"""Copies of loop IR: the same statements with registers of their own, and other names for what comes from outside."""
+"""Copies of loop IR: equal statements with fresh registers, and other names for registers and buffers from outside."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class _Copy:
                 raise AssertionError(s)
 
     def read(self, s: Simple) -> Simple:
-        """Return the statement with what it reads replaced."""
+        """Return the statement with the operands and addresses that it reads replaced."""
         return with_operands(s, self.operand, self.address)
 
     def loop(self, s: For) -> For:

@@ -1,7 +1,7 @@
 """Origins: the line of the user's code that each register, function and buffer of loop IR comes from.
 
-Kept beside the loop IR, only where a reader asks for it: no statement is larger for it, and no result depends on it. A
-line in each statement would have to pass through every loop pass, and be left out wherever nests are compared.
+Kept beside the loop IR, only where a reader asks for it. So no statement is larger for it, and no result depends on it.
+A line in each statement would have to pass through every loop pass, and be ignored wherever nests are compared.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Origins:
     memory: dict[str, tuple[int, Source]] = field(default_factory=dict)
 
     def computes(self, source: Source | None, statements: Iterable[loop.Statement]) -> None:
-        """Record the line of the registers that statements assign, except those recorded before."""
+        """Record the line of the registers that statements assign, except registers recorded before."""
         if source is not None:
             for statement in statements:
                 for register in results_of(statement):
@@ -49,7 +49,7 @@ def lines_of_module(module: loop.Module, origins: Origins) -> Mapping[int, Lines
     """Return the user's lines of every function and statement, by its `id`.
 
     A recorded register decides. A register that a loop pass made has the lines of the statements that read it, a call
-    the lines of its function, and a statement without results the lines of its value, or of the newest buffer that it
+    the lines of its function. A statement without results has the lines of its value, or of the newest buffer that it
     names. A loop has the lines of its body. Other statements have the lines of the function.
     """
     bodies = _Bodies(module, origins)
@@ -67,7 +67,10 @@ class _Bodies:
         self.found: dict[int, Lines] = {}
 
     def of(self, name: str) -> Lines:
-        """Return the lines of a function, and record those of its statements. It may call others, but not itself."""
+        """Return the lines of a function, and record the lines of its statements.
+
+        It may call other functions, but not itself.
+        """
         function = self.functions[name]
         if id(function) not in self.found:
             whole = self.origins.functions.get(name) or self.origins.functions.get(name.partition(".")[0]) or {}
@@ -79,7 +82,7 @@ class _Bodies:
 
 
 class _Walk:
-    """Walk of one function, from its last statement to its first: readers before what they read."""
+    """Walk of one function, from its last statement to its first: readers of a register come before its definition."""
 
     def __init__(self, bodies: _Bodies) -> None:
         self.origins = bodies.origins
@@ -97,7 +100,7 @@ class _Walk:
         return lines
 
     def statement(self, s: loop.Statement) -> Lines:
-        """Return the lines of a statement, and record them with those of the blocks within it."""
+        """Return the lines of a statement, and record them with the lines of the blocks within it."""
         results = {register: self.of_register(register) for register in results_of(s)}
         lines = dict.fromkeys(line for own in results.values() for line in own)
         if isinstance(s, loop.For | loop.While):

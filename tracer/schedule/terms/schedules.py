@@ -1,6 +1,6 @@
 """Schedules as data: one record for each way of lowering, kept in the file that writes it.
 
-`dispatch.SCHEDULES` lists them all. Fusion asks a record which operands must be in memory, the writer of a block calls
+`dispatch.SCHEDULES` lists them all. Fusion asks a record which operands must be in memory. The writer of a block calls
 its `write`, and the reports of cost call its `cost`.
 """
 

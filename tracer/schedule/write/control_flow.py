@@ -1,8 +1,8 @@
 """Control flow in loop IR: `while_loop` and `scan` are native loops, `cond` a native branch.
 
-Carries and results without axes are registers. Carried arrays have a buffer of their own, which the body overwrites: in
-place where its plan allows, else by a copy at the end of the iteration. In a `scan` whose body makes a new array of the
-old one, two buffers alternate, and an iteration of the native loop is two steps.
+Carries and results without axes are registers. Carried arrays have their own buffer, which the body overwrites. It does
+so in place where its plan allows, else by a copy at the end of the iteration. In a `scan` whose body makes a new array
+of the old one, two buffers alternate. An iteration of the native loop is then two steps.
 """
 
 from __future__ import annotations
@@ -151,13 +151,13 @@ class Carries:
 
 
 def _must_keep(equation: Equation, old: Var, new: Var, plan: BlockPlan) -> bool:
-    """Whether most of an array is updated while others need it as it was."""
+    """Whether an equation updates most of an array that a later step still reads unchanged."""
     updates = is_update(equation) and equation.inputs[0] is old and is_most(equation)
     return updates and plan.last_read.get(old, -1) > plan.step_of.get(new, -1)
 
 
 def _move_at_once(body: BlockWriter, moves: Sequence[tuple[Memory, Memory]]) -> None:
-    """Copy (target, source) pairs as if at once: a target that others still read is copied last, or saved first."""
+    """Copy (target, source) pairs as if at once: targets that another pair still reads are copied last, or saved."""
     pending = list(moves)
     while pending:
         free = next((n for n, move in enumerate(pending) if _unread(move[0], pending[:n] + pending[n + 1 :])), None)
@@ -326,8 +326,8 @@ _NEVER_FAIL = (Compute, Load, Store, Update, Copy, If, Invoke)  # functions that
 class _Places(NamedTuple):
     """Where branches find their operands and leave their results.
 
-    owned: which operands are changed into results. kept: their memory, for such a result; others are stored in their
-    targets, or yielded in registers.
+    owned: which operands are changed into results. kept: their memory, for such a result; any other result is stored in
+    its target, or yielded in registers.
     """
 
     sources: Sequence[Source]
@@ -337,9 +337,7 @@ class _Places(NamedTuple):
 
 
 def _taken_over(writer: BlockWriter, equation: Equation) -> dict[Var, Var]:
-    """Return the results that every branch makes by updating one array at its last use, or returning it, with that
-    array.
-    """
+    """Return the results that every branch makes by updating one array at its last use, or returns, with that array."""
     taken: dict[Var, Var] = {}
     for position, variable in enumerate(equation.outputs):
         number = kept_operand(equation, position, writer.module.schedules) if variable.type.shape else None

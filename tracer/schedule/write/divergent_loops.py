@@ -1,6 +1,6 @@
 """Divergent loops: a nest over independent lanes in which every lane is a native loop.
 
-A loop over arrays would stream through memory in every iteration, and a batched `while_loop` would do so until the last
+A loop over arrays would stream through memory in every iteration. A batched `while_loop` would do so until the last
 lane is done. Independent lanes (see `divergent.analysis`) read operands once and store results once instead. Carries
 are registers, each vector of lanes runs until its slowest is done, and threads share the vectors.
 """

@@ -1,4 +1,4 @@
-"""Growable stacks as sources of values: where a stack is, and a copy of it where it may not be changed."""
+"""Growable stacks as sources of values: the buffer of a stack, and a copy of a stack that may not be changed."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ reads and stores. Nests with equal keys share a function, called with their own 
 key, since each fault names its own line.
 
 Nests that differ in constants alone, such as the steps of an unrolled loop over time, share a function once there are
-several of them: it takes the constants as arguments. Only constants of arithmetic and comparisons qualify, since other
+several of them. The constants are its arguments. Only constants of arithmetic and comparisons qualify, since other
 operations are written differently for concrete operands.
 """
 
@@ -34,7 +34,10 @@ Place = tuple[Buffer, Address] | Register
 
 @dataclass(frozen=True, slots=True)
 class NestKey:
-    """Equal for nests that one function computes. leaves: what this nest hands to it, in order of discovery."""
+    """Key of a nest, equal for nests that one function computes.
+
+    leaves: the nest's arguments for it, in order of discovery.
+    """
 
     key: Hashable
     leaves: tuple[Argument, ...] = field(compare=False)
@@ -199,7 +202,7 @@ class _Lifting(_Encoder):
 
 
 def _takes_constants(equation: Equation) -> bool:
-    """Whether an equation is computed in the same way from a number that is known and from one that is not."""
+    """Whether an equation is computed in the same way from a concrete scalar and from a traced one."""
     match equation.primitive.lower:
         case Pointwise(op):
             return op in _ARITHMETIC

@@ -48,7 +48,7 @@ Argument = View | Operand
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """A function and what to call it with."""
+    """A function and the arguments to call it with."""
 
     function: Function
     arguments: tuple[Argument, ...]
@@ -133,7 +133,7 @@ class NestWriter:
                 sums += self._sums(equation, index)
             else:
                 elements[variable] = self.puller.element(variable, index)
-        for variable, element in elements.items():  # after all loads: a root may overwrite an operand of others
+        for variable, element in elements.items():  # after all loads: a root may overwrite an operand of another root
             _store(self.body, stored[variable], flatten(index, nest.domain), element)
         tail = self._tail(sums, stored, index)
         axes = [
@@ -213,7 +213,7 @@ def _store(builder: Builder, target: Memory, position: Affine, element: Element)
 
 
 def _initial(op: ScalarOp, x: Operand) -> Constant:
-    """Return the initial value of a reduction: its identity, but +0 for sums, so that an empty sum is not -0."""
+    """Return the initial value of a reduction: its identity, but +0 for sums, so that empty sums are not -0."""
     return constant(0 if op is ScalarOp.ADD else identity(op, x.dtype), x.dtype)
 
 

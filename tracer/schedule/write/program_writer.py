@@ -1,7 +1,7 @@
-"""A program as loop IR statements: its steps in order, its values in registers, in the arena, or in their targets.
+"""A program as loop IR statements: its steps in order, its values in registers, in the arena or in targets.
 
-Values without axes live in registers of the enclosing function. Arrays live in memory. Every loop over arrays is a
-function of its own that the enclosing one invokes, so that equal nests are written once.
+Values without axes live in registers of the enclosing function. Arrays live in memory. Every loop over arrays is its
+own function that the enclosing one invokes, so that equal nests are written once.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ class ModuleState:
 class BlockWriter:
     """Writes one program. inputs: a source for each input. targets: where outputs must be stored, or None.
 
-    owned: the inputs whose memory the block may overwrite once it has read them last.
-    calls: whether functions of scalars are called, as they are in what this block is a branch of; else it decides.
-    plan: the program's, where it is made already.
+    owned: the inputs whose memory the block may overwrite once it has read them last. calls: whether functions of
+    scalars are called, where the block is a branch of a block that has decided. plan: the program's, where it is made
+    already.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Scatters: a copy of the operand, or the operand itself at its last use, and a loop over the updates in order.
+"""Scatters: a loop over the updates in order, into a copy of the operand, or into the operand at its last use.
 
 Axes along which updates cannot overlap are parallel loops: axes of windows and batch axes of the operand.
 """
@@ -205,7 +205,7 @@ def _operands_of_alias(equation: Equation, values: Values) -> Sequence[Atom]:
 
 
 def _scatter_cost(equation: Equation, nested: Nested) -> Cost:
-    """Return an operation, or a move, for each element of the updates: others stay."""
+    """Return an operation, or a move, for each element of the updates; other elements stay unchanged."""
     lower = equation.primitive.lower
     assert isinstance(lower, Scatter)
     count = size(equation.inputs[1 if lower.kind == "slice" else 2].type)

@@ -1,4 +1,4 @@
-"""Stacks in loop IR: each `stack_empty` is one growable stack of the call, which the operations on it change in place.
+"""Stacks in loop IR. Each `stack_empty` is one growable stack of the call, which the operations on it change in place.
 
 An operation that pushes or adds takes its operand's stack over. A stack with other readers is copied first.
 """

@@ -154,8 +154,9 @@ def log1p(z: Pair) -> Pair:
 
 
 def _turned(size: Value, again: Value, cosine: Value, sine: Value, y: Value) -> Pair:
-    """Return size * again * (cosine + i sine), again being 1 or a second factor; the imaginary part is y where that is
-    0.
+    """Return size * again * (cosine + i sine), where `again` is 1 or a second factor.
+
+    The imaginary part is y where y is 0.
     """
     return size * cosine * again, select(y.equals(0.0), y, size * sine * again)
 
@@ -269,8 +270,9 @@ def cos(z: Pair) -> Pair:
 
 
 def tanh(z: Pair) -> Pair:
-    """Return (sinh x cosh x, sin y cos y) / (sinh^2 x + cos^2 y), a sum of positives; +-1 where sinh^2 x is all there
-    is.
+    """Return (sinh x cosh x, sin y cos y) / (sinh^2 x + cos^2 y), a sum of positive terms.
+
+    The real part is +-1 where sinh^2 x is all of the sum.
     """
     x, y = z
     s, c = real_function(ScalarOp.SINH, x), real_function(ScalarOp.COSH, x)

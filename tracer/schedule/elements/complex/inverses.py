@@ -1,8 +1,9 @@
 """Inverse sines, cosines and tangents of complex numbers, and their hyperbolic twins.
 
-asin and acos by the roots of 1 - z and 1 + z: Kahan 1987, Branch cuts for complex elementary functions, in Iserles &
-Powell, The State of the Art in Numerical Analysis. Every sum in them is one of positives, so that no range needs a
-formula of its own, as it does with Hull, Fairgrieve & Tang 1997, ACM TOMS 23(3). Special values: C99, Annex G.6.
+asin and acos by the roots of 1 - z and 1 + z, after Kahan 1987, Branch cuts for complex elementary functions. It is a
+chapter of Iserles & Powell, The State of the Art in Numerical Analysis. Every sum in them adds positive terms. So no
+range needs its own formula, as it does with Hull, Fairgrieve & Tang 1997, ACM TOMS 23(3). Special values: C99, Annex
+G.6.
 """
 
 from __future__ import annotations

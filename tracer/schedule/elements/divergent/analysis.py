@@ -1,7 +1,9 @@
-"""Loops that run in the lanes of one nest, each lane until it is done: found by writing them for symbolic operands.
+"""Loops that run in the lanes of one nest, each lane until it is done.
 
-Divergent lanes have a mask among the carries. Where all lanes take the same number of iterations, the carries without
-axes count them, and each vector of lanes has its own.
+They are found by writing them for symbolic operands.
+
+Divergent lanes have a mask among the carries. Where all lanes take equally many iterations, the carries without axes
+count them. Each vector of lanes then has its own carries.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A `LaneWriter` pulls the results of a body for one lane, whose carries are registers. Arrays that all lanes read stay in
 memory. Loops within may be divergent too, or have a condition or a count that all lanes share. A lane that needs
-anything else, such as another lane's values, reductions or callbacks, is a misfit, found by trying to write it.
+another lane's values, a reduction, a callback or the like is a misfit, found by trying to write it.
 
 A lane that records a fault is done, so no lane continues with an undefined value.
 """
@@ -212,7 +212,7 @@ class _Carries:
         return [tuple(next(rest) for _ in range(n)) for n in self.sizes]
 
     def fine(self, registers: Sequence[Operand]) -> Operand | None:
-        """Return the predicate that no fault has stopped the lane, in the loop or before it, or None where none can."""
+        """Return the predicate that no fault has stopped the lane, before the loop or in it; None where none can."""
         return registers[-1] if self.faults else self.gate
 
     def yields(self, outputs: Sequence[Element], fine: Operand | None) -> list[Operand]:
