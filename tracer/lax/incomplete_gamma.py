@@ -47,8 +47,9 @@ _SERIES = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
 
 
 def igamma(a: Any, x: Any) -> Array:
-    """Return the regularised lower incomplete gamma function P(a, x): the gamma distribution's probability of at most
-    x.
+    """Return the regularised lower incomplete gamma function P(a, x).
+
+    It is the gamma distribution's probability of at most x.
 
     a, x: floats [*s], a > 0 and x >= 0, NaN elsewhere. The relative error in float64 is 1e-13 for `a` up to 1e4, and
     grows as sqrt(a).
@@ -98,8 +99,9 @@ def random_gamma_grad(a: Any, sample: Any) -> Array:
 
 
 def log_gamma_grad(a: Array, log_sample: Array) -> Array:
-    """Return the derivative of a gamma sample's logarithm by `a` at constant quantile; finite even if the sample
-    underflows.
+    """Return the derivative of a gamma sample's logarithm by `a` at constant quantile.
+
+    It is finite even if the sample underflows.
     """
     return in_double("log_gamma_grad", _log_derivative, a, log_sample)
 

@@ -67,8 +67,9 @@ def axis_index(axis_name: Names) -> Array:
 
 
 def checked_groups(operation: str, axis_name: Names, groups: Groups) -> tuple[tuple[int, ...], ...]:
-    """Return the groups as tuples; by default one group of all lanes. Raises ArgumentError unless they partition the
-    lanes.
+    """Return the groups as tuples; by default one group of all lanes.
+
+    Raises ArgumentError unless they partition the lanes.
     """
     total = axis_size(axis_name)
     if groups is None:

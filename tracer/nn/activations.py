@@ -230,8 +230,9 @@ def glu(x: Any, axis: int = -1) -> Array:
 
 
 def elu(x: Any, alpha: Any = 1.0) -> Array:
-    """Return x where it is positive, alpha (exp(x) - 1) elsewhere: Clevert, Unterthiner & Hochreiter 2015,
-    arXiv:1511.07289.
+    """Return x where it is positive, alpha (exp(x) - 1) elsewhere.
+
+    Clevert, Unterthiner & Hochreiter 2015, arXiv:1511.07289.
 
     >>> tracer.nn.elu(tnp.asarray([0.0, 2.0]))
     Array([0., 2.], f64)

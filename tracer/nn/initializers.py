@@ -87,8 +87,9 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
 
 
 def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """Return an initializer of samples from the normal distribution of mean 0. stddev: its standard deviation, a
-    number.
+    """Return an initializer of samples from the normal distribution of mean 0.
+
+    stddev: its standard deviation, a number.
 
     >>> tracer.nn.initializers.normal(5.0)(tracer.random.key(0), (2,))
     Array([-1.0292107 , -3.92382888], f64)
@@ -97,8 +98,7 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
 
 
 def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0) -> Initializer:
-    """Return an initializer of samples from the standard normal distribution truncated to (lower, upper), times
-    `stddev`.
+    """Return an initializer of samples from the standard normal distribution within (lower, upper), times `stddev`.
 
     stddev, lower, upper: numbers. Truncation reduces the standard deviation; the samples are not rescaled.
 
@@ -148,8 +148,9 @@ def variance_scaling(
 
 
 def glorot_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Initializer:
-    """Return an initializer of uniform samples of variance 2 / (fan in + fan out). Also xavier_uniform: Glorot & Bengio
-    2010.
+    """Return an initializer of uniform samples of variance 2 / (fan in + fan out).
+
+    Also xavier_uniform: Glorot & Bengio 2010.
 
     >>> tracer.nn.initializers.glorot_uniform()(tracer.random.key(0), (1, 2))
     Array([[-0.23063812, -0.80243763]], f64)

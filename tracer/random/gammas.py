@@ -1,5 +1,4 @@
-"""The gamma distribution, and distributions derived from it: beta, dirichlet, chisquare, f, t, generalized_normal,
-ball.
+"""The gamma distribution and its relatives: beta, dirichlet, chisquare, f, t, generalized_normal, ball.
 
 Samples are differentiable in their parameters at constant quantile (`lax.random_gamma_grad`), however drawn.
 """

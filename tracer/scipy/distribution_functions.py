@@ -125,8 +125,9 @@ _ALMOST_NORMAL = 1e7
 
 @custom_jvp
 def _student(freedom: Array, t: Array) -> Array:
-    """Return Student's distribution function: half of I(v/2, 1/2, v/(v + t^2)) is beyond |t|; near the median its
-    complement is exact.
+    """Return Student's distribution function.
+
+    Half of I(v/2, 1/2, v/(v + t^2)) is beyond |t|. Near the median its complement is exact.
 
     For many degrees of freedom it is normal (A&S 26.7.8), with an error of 1 / v^2.
     """

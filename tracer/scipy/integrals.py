@@ -71,8 +71,9 @@ def expn(n: Any, x: Any) -> Array:
 
 
 def sici(x: Any) -> tuple[Array, Array]:
-    """Return the sine integral, of sin(t) / t from 0 to x, and the cosine integral, γ + log(x) plus the integral of
-    (cos(t) - 1) / t.
+    """Return the sine integral and the cosine integral.
+
+    The first is the integral of sin(t) / t from 0 to x. The second is γ + log(x) plus the integral of (cos(t) - 1) / t.
 
     The cosine integral takes |x|, as in SciPy, but is NaN at -inf.
 
@@ -92,8 +93,9 @@ def fresnel(x: Any) -> tuple[Array, Array]:
 
 
 def spence(x: Any) -> Array:
-    """Return Spence's function: the integral of log(t) / (1 - t) from 1 to x, the dilogarithm of 1 - x; NaN for
-    negative x.
+    """Return Spence's function, the integral of log(t) / (1 - t) from 1 to x.
+
+    It is the dilogarithm of 1 - x, and NaN for negative x.
 
     >>> tracer.scipy.special.spence(tnp.asarray([0.0, 1.0, 2.0]))
     Array([ 1.64493407,  0.        , -0.82246703], f64)

@@ -98,8 +98,9 @@ def _form(name: str, trans: object) -> dict[str, bool]:
 
 
 def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """Return the upper triangular U with a = U^H U, from the upper triangle of a; or L with a = L L^H from the lower
-    one.
+    """Return the upper triangular U with a = U^H U, or the lower triangular L with a = L L^H.
+
+    Only this triangle of a is read.
 
     a: [*s, n, n]; lower: whether to return L. Returns floats or complex numbers [*s, n, n]; integers are cast. Raises
     LinAlgError if a concrete matrix is not positive definite; for a traced one the factor is NaN.

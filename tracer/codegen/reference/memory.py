@@ -180,9 +180,7 @@ class Region:
             raise Violation(f"writes to '{self.name}', which is read only")
 
     def _along(self, index: Index, shape: tuple[int, ...], active: Array | None, clock: Clock) -> TypeGuard[Array]:
-        """Whether each lane of a vector loop has an index of its own, outside blocks of threads, so that no axis is
-        spread.
-        """
+        """Whether each lane of a vector loop has its own index, outside blocks of threads, so no axis is spread."""
         if not isinstance(index, np.ndarray) or index.ndim != 1 or clock.threads is not None or self.private:
             return False
         return (not shape or shape == index.shape) and (active is None or active.shape == index.shape)

@@ -40,8 +40,9 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
 
 
 def stored(name: str, x: Any) -> np.ndarray[Any, Any]:
-    """Return an array as NumPy writes it to a file. Raises DTypeError for ml_dtypes' dtypes, which NumPy cannot
-    read.
+    """Return an array as NumPy writes it to a file.
+
+    Raises DTypeError for ml_dtypes' dtypes, which NumPy cannot read.
     """
     value = np.asarray(x)
     if value.dtype.isbuiltin == 2:

@@ -92,9 +92,10 @@ def memory_of(
     traced: Program, optimized: Program, arena: int, constants: Sequence[Any], donors: Collection[int], *,
     copies: int, calls_scipy: bool = False,
 ) -> Memory:  # fmt: skip
-    """Return the memory of a program. arena: bytes of its buffers. constants: the arrays in its module. donors: the
-    results that have the memory of arguments. copies: bytes of arguments that are copied. calls_scipy: whether it binds
-    BLAS or LAPACK.
+    """Return the memory of a program.
+
+    arena: bytes of its buffers. constants: the arrays in its module. donors: the results that have the memory of
+    arguments. copies: bytes of arguments that are copied. calls_scipy: whether it binds BLAS or LAPACK.
     """
     limits = [limit for e in equations(traced) if (limit := _kept_by(e)) is not None]
     growth = () if limits else tuple(_growth(optimized))

@@ -1,5 +1,6 @@
-"""Krylov iterations for linear systems on vectors [n]: conjugate gradients, BiCGSTAB, GMRES. They are not
-differentiated.
+"""Krylov iterations for linear systems on vectors [n]: conjugate gradients, BiCGSTAB, GMRES.
+
+They are not differentiated.
 
 Saad 2003, Iterative Methods for Sparse Linear Systems, second edition: algorithms 9.1, 7.7 (with a preconditioner on
 the right) and 9.5. All start from zero and stop once the norm of the updated residual b - A x is at most `target`. They

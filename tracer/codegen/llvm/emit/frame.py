@@ -162,8 +162,9 @@ class Frame:
         return self.w.let(f"getelementptr {MEMORY[buffer.dtype]}, ptr {pointer}, i64 {elements}")
 
     def _sum(self, buffer: Buffer, terms: tuple[tuple[Register, int], ...], level: int, lines: list[str]) -> str:
-        """Return buffer + terms, of registers defined at `level` or further out; outer parts are computed in their
-        scopes.
+        """Return buffer + terms, of registers defined at `level` or further out.
+
+        Outer parts are computed in their scopes.
         """
         if level == 0:
             pointer, rest = self._base(buffer, lines), terms

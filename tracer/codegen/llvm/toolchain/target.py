@@ -40,8 +40,9 @@ def llvm() -> Any:  # llvmlite has no type information
 
 
 def _hold_at_forks(lock: Any) -> None:
-    """Let the process fork only when no thread is within LLVM: the child would wait for it forever. lock: of llvmlite's
-    calls.
+    """Let the process fork only when no thread is within LLVM: the child would wait for it forever.
+
+    lock: of llvmlite's calls.
     """
 
     def leave() -> None:

@@ -31,8 +31,9 @@ def has_tiles() -> bool:
 
 @cache
 def permitted() -> bool:
-    """Whether the system lets this process use tiles. Linux must be asked once; children of a fork inherit the
-    permission.
+    """Whether the system lets this process use tiles.
+
+    Linux must be asked once; children of a fork inherit the permission.
     """
     if sys.platform != "linux":
         return False

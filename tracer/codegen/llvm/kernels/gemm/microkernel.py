@@ -231,8 +231,9 @@ def _rows_next(s: Shape) -> str:
 
 
 def _next(s: Shape) -> str:
-    """Write the memory to prefetch while a panel is multiplied: the next panel of b if it is to be copied, or rows of
-    a.
+    """Write the memory to prefetch while a panel is multiplied.
+
+    It is the next panel of b if it is to be copied, or rows of a.
     """
     run = DEPTH * s.size // LINE
     return f"""\

@@ -204,8 +204,9 @@ done:
 
 
 def radix_rows_text(kind: str) -> str:
-    """Return the module that argsorts rows by the radix sort, and by NumPy if it refuses. spare: as large as the
-    target.
+    """Return the module that argsorts rows by the radix sort, and by NumPy if it refuses.
+
+    spare: as large as the target.
     """
     return f"""\
 declare i1 @tracer_radix_{kind}(ptr, ptr, ptr, i64)
@@ -274,8 +275,9 @@ def shared_rows(rows: str) -> str:
 
 
 def rows_declaration(rows: str, kind: str, *, shared: bool = False) -> str:
-    """Return the declaration of a routine over rows: source, target, for a radix sort a spare one; rows, n, a part's
-    rows.
+    """Return the declaration of a routine over rows.
+
+    Its arguments are source and target, for a radix sort a spare one, then rows, n and a part's rows.
     """
     pointers = ["ptr"] * (3 if rows == RADIX_ROWS else 2)
     name = shared_rows(rows) if shared else rows
