@@ -11,7 +11,7 @@ import numpy as np
 from tests.cudasim.running import run, simulated
 from tracer.codegen.cuda.emit import emit_cuda
 from tracer.codegen.cuda.source import CudaSource
-from tracer.ir.dtypes import BOOL, I64
+from tracer.ir.dtypes import BOOL, I32, I64
 from tracer.ir.loop import (
     Address,
     Barrier,
@@ -40,6 +40,10 @@ _OTHER: Final = {
     ScalarOp.GT: ScalarOp.GE, ScalarOp.EQ: ScalarOp.NE, ScalarOp.IREM: ScalarOp.IDIV, ScalarOp.IDIV: ScalarOp.IREM,
     ScalarOp.MAX: ScalarOp.MIN,
 }  # fmt: skip
+_INDEXING: Final = (
+    ScalarOp.ADD, ScalarOp.SUB, ScalarOp.MUL, ScalarOp.IDIV, ScalarOp.IREM, ScalarOp.MIN, ScalarOp.MAX, ScalarOp.EQ,
+    ScalarOp.LT, ScalarOp.LE, ScalarOp.GT, ScalarOp.GE,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,7 @@ def _of(s: Statement) -> Iterator[tuple[str, Sequence[Statement]]]:
             if s.op in _OTHER and not (s.op is ScalarOp.MUL and s.operands[0] is s.operands[1]):
                 yield f"{_OTHER[s.op].label} for {s.op.label}", (replace(s, op=_OTHER[s.op]),)
             for i, operand in enumerate(s.operands):
-                for what, value in _values(operand):
+                for what, value in _values(operand) if s.op in _INDEXING else ():
                     operands = (*s.operands[:i], value, *s.operands[i + 1 :])
                     yield f"{s.op.label} with {what}", (replace(s, operands=operands),)
 
@@ -108,11 +112,11 @@ def _addresses(address: Address) -> Iterator[tuple[str, Address]]:
 
 
 def _values(operand: Operand) -> Iterator[tuple[str, Operand]]:
-    if isinstance(operand, Constant) and operand.dtype == I64:
+    if isinstance(operand, Constant) and operand.dtype in (I32, I64):
         for by in (1, -1):
             value = int(operand.value) + by
             if value > 0:
-                yield str(value), Constant(np.int64(value), I64)
+                yield str(value), Constant(operand.dtype.type(value), operand.dtype)
 
 
 def source_of_all(module: Module, found: Sequence[Change]) -> CudaSource:

@@ -192,6 +192,14 @@ class _Translation:
         both, by = f"((u64){high} << 32 | {low})", f"({by} & 31)"
         return self._write(operands[0], "u32", f"{both} >> {by}" if modifiers[0] == "r" else f"{both} << {by} >> 32")
 
+    def _bfi(self, modifiers: list[str], operands: list[str]) -> str:
+        """Bits of the first operand in the place of some of the second's."""
+        kind = modifiers[-1]
+        inserted, into = (self._read(o, kind) for o in operands[1:3])
+        first, count = (int(o, 0) for o in operands[3:])
+        mask = f"(u{kind[1:]})0x{((1 << count) - 1) << first:x}ull"
+        return self._write(operands[0], kind, f"({into} & ~{mask}) | ({inserted} << {first} & {mask})")
+
     def _popc(self, modifiers: list[str], operands: list[str]) -> str:
         return self._write(operands[0], "u32", f"__builtin_popcountll({self._read(operands[1], modifiers[-1])})")
 

@@ -22,6 +22,7 @@ from tracer.schedule.cpu.parallelise import parallelise
 from tracer.schedule.cpu.vectorise import vectorise
 from tracer.schedule.elements.gather_bounds import FaultSite, FaultSites
 from tracer.schedule.gpu.mapping import GpuSchedule, map_to_gpu
+from tracer.schedule.gpu.narrow_indices import narrow_indices
 from tracer.schedule.loops.minmax_keys import key_minmax
 from tracer.schedule.loops.reduction_splitting import split_reductions
 from tracer.schedule.loops.row_fusion import fuse_rows
@@ -77,6 +78,7 @@ ELEMENTWISE_PIPELINE: Final = tuple(each for each in LOOP_PIPELINE if each.name 
 GPU_PIPELINE: Final[tuple[LoopPass, ...]] = (
     LoopPass("allocate_arena", allocate_arena),
     LoopPass("map_to_gpu", lambda module: map_to_gpu(module).module),
+    LoopPass("narrow_indices", narrow_indices),
     LoopPass("expand_math", expand_math),
 )
 """The passes from a program's loop nests to a GPU's kernels."""

@@ -28,9 +28,8 @@ from tracer.passes.pipeline import optimize
 from tracer.primitives.base.reference import run_reference
 from tracer.primitives.catalogue import CATALOGUE
 from tracer.runtime.cuda.simulator.kernels import Order
-from tracer.schedule.gpu.mapping import GpuSchedule, map_to_gpu
-from tracer.schedule.math.legalise import expand_math
-from tracer.schedule.pipeline import Scheduled, loops
+from tracer.schedule.gpu.mapping import GpuSchedule
+from tracer.schedule.pipeline import Scheduled, gpu_schedule
 
 COMPILED = 4  # cases, as one source
 
@@ -59,8 +58,7 @@ def cases_by_dtype(primitive: Primitive) -> Iterator[Case]:
 
 def scheduled(program: Program) -> tuple[Scheduled, GpuSchedule]:
     """The program's loops, with its constants, and the loops mapped to a GPU."""
-    found = loops(optimize(program, CUDA), CUDA)
-    return found, map_to_gpu(found.module)
+    return gpu_schedule(optimize(program, CUDA), CUDA)
 
 
 @pytest.mark.parametrize("primitive", [p for p in CATALOGUE if cases_of(p.name)], ids=str)
@@ -83,7 +81,7 @@ def runs(cases: Sequence[Case]) -> None:
     """NVRTC takes the kernels of the cases, and the simulator gives what the array reference does."""
     program = together([case.program for case in cases])
     found, mapped = scheduled(program)
-    module = expand_math(mapped.require(program.name))
+    module = mapped.require(program.name)
     compiles(emit_cuda(module))
     values = [case.draw(generator(3, case)) for case in cases]
     given = [*(x for xs in values for x in xs), *found.constants]

@@ -26,9 +26,7 @@ from tracer.primitives.arrays.reductions.reductions import reduce_sum
 from tracer.primitives.base.reference import run_reference
 from tracer.primitives.elementwise.arithmetic import mul
 from tracer.runtime.cuda.simulator.kernels import Order
-from tracer.schedule.gpu.mapping import map_to_gpu
-from tracer.schedule.math.legalise import expand_math
-from tracer.schedule.pipeline import loops
+from tracer.schedule.pipeline import gpu_schedule
 
 CHECKED = (lambda x, i: [take(x, i)], [("float32", (9,)), ("int64", (600,))])
 ARCHS = ("sm_80", "sm_90")
@@ -39,9 +37,9 @@ GOLDEN = (
 
 
 def gpu_module(program: Program) -> Module:
-    schedule = map_to_gpu(loops(program, CUDA).module)
+    _, schedule = gpu_schedule(program, CUDA)
     assert schedule.left == ()
-    return expand_math(schedule.module)
+    return schedule.module
 
 
 def source_of(name: str) -> CudaSource:
@@ -105,7 +103,7 @@ def test_no_kernel_returns_or_takes_the_address_of_an_element() -> None:
 
 def test_the_host_s_part_stands_in_a_comment() -> None:
     function = lambda x: [count_to(9.0)(reduce_sum(mul(x, x), axes=(0,)))]  # noqa: E731
-    source = emit_cuda(expand_math(map_to_gpu(loops(program_of(function, [("float64", (40,))]), CUDA).module).module))
+    source = emit_cuda(gpu_module(program_of(function, [("float64", (40,))])))
     assert source.left == ()
     plan = source.text[source.text.index("// main:") :].splitlines()
     assert [line for line in plan if "while" in line] == ["// while {"]

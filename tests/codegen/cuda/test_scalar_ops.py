@@ -32,6 +32,7 @@ from tracer.ir.loop.build import Builder
 from tracer.ir.loop.check import check_module
 from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
 from tracer.schedule.gpu.mapping import map_to_gpu
+from tracer.schedule.gpu.narrow_indices import narrow_indices
 from tracer.schedule.math.legalise import expand_math
 
 DTYPES = tuple(dtype for dtype in ALL if not is_complex(dtype))
@@ -108,8 +109,9 @@ def module_of(*nests: Function) -> Module:
     module = Module((*nests, Function("main", tuple(parameters), b.finish())), "main")
     schedule = map_to_gpu(module)
     assert schedule.left == ()
-    check_module(schedule.module)
-    return schedule.module
+    narrowed = narrow_indices(schedule.module)
+    check_module(narrowed)
+    return narrowed
 
 
 def expected(dtype: DType, inputs: list[Any]) -> list[tuple[str, Any, Any]]:

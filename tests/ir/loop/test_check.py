@@ -179,7 +179,7 @@ STATEMENT_DEFECTS: list[tuple[str, Statement | tuple[Statement, ...]]] = [
     ("%i is read before it is assigned", Load(X, A, Address(0, ((IX, 1),)))),
     ("%x is read outside the block that assigns it", (If(TRUE, Block((LOAD,))), Store(OUT, Address(), X))),
     # memory
-    ("an address with a register of f32, not i64", (LOAD, Load(Y, A, Address(0, ((X, 1),))))),
+    ("an address with a register of f32, not i64 or i32", (LOAD, Load(Y, A, Address(0, ((X, 1),))))),
     ("an address with a coefficient of 0", loop(Load(X, A, Address(0, ((IX, 0),))))),
     ("the result is f64, expected f32", Load(Register(F64), A, Address())),
     ("the fill is f64, expected f32", Load(X, A, Address(), TRUE, constant(0.0, F64))),

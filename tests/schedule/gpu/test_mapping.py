@@ -28,9 +28,9 @@ from tracer.primitives.control.cumulative import cumsum
 from tracer.primitives.elementwise.arithmetic import add, mul
 from tracer.primitives.elementwise.exponential import exp
 from tracer.primitives.linalg.dot_general import dot_general
-from tracer.schedule.gpu.mapping import GpuSchedule, map_to_gpu
+from tracer.schedule.gpu.mapping import GpuSchedule
 from tracer.schedule.math.legalise import expand_math
-from tracer.schedule.pipeline import gpu_schedule, loops
+from tracer.schedule.pipeline import GPU_PIPELINE, gpu_schedule
 from tracer.trace.stage import stage
 
 # relative to 1, by the bytes of an element: sums are split differently from the reference's
@@ -38,7 +38,7 @@ _TOLERANCE = {1: 0.0, 2: 2e-2, 4: 2e-5, 8: 1e-12}
 
 
 def mapped(program: Program) -> GpuSchedule:
-    schedule = map_to_gpu(loops(program, CUDA).module)
+    _, schedule = gpu_schedule(program, CUDA, GPU_PIPELINE[:-1])
     check_module(schedule.module)
     return schedule
 

@@ -127,7 +127,7 @@ def _serial(f: Frame, s: For, values: list[Any]) -> list[Any]:
         return _ragged(f, s, values, start, stop)
     for i in range(int(start), int(stop), s.step):
         f.call.poll()
-        values = _iteration(f, s, np.int64(i), values)
+        values = _iteration(f, s, s.index.dtype.type(i), values)
     return values
 
 
@@ -140,7 +140,7 @@ def _ragged(f: Frame, s: For, values: list[Any], start: Any, stop: Any) -> list[
         if f.mask is not None and not f.mask.any():
             break
         values = _kept(f.mask, _iteration(f, s, index, values), values)
-        index = index + np.int64(s.step)
+        index = index + s.index.dtype.type(s.step)
     f.mask = outer
     return values
 
@@ -151,7 +151,7 @@ def _independent(f: Frame, s: For, values: list[Any]) -> list[Any]:
     for i in f.call.iterations(_range(f, s)):
         f.call.poll()
         f.clock.iterate(level)
-        values = _iteration(f, s, np.int64(i), values)
+        values = _iteration(f, s, s.index.dtype.type(i), values)
     f.clock.leave()
     return values
 
@@ -199,7 +199,7 @@ def _threads(f: Frame, s: For, values: list[Any]) -> list[Any]:
     axis, count, outer = THREAD_AXES[f.depth], len(indices), f.clock.threads
     shape = [1, 1, 1, 1]
     shape[axis] = count
-    numbers = np.arange(count, dtype=np.int64).reshape(shape)
+    numbers = np.arange(count, dtype=s.index.dtype).reshape(shape)
     f.clock.threads = numbers if outer is None else outer * count + numbers
     f.depth += 1
     f.clock.tick()

@@ -95,7 +95,10 @@ Operand = Register | Constant
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Sum of a constant and of register * coefficient, in elements. Registers are i64, coefficients not 0."""
+    """Sum of a constant and of register * coefficient, in elements. Coefficients are not 0.
+
+    Registers are i64, in kernels also i32, where the schedule knows that no sum of terms is beyond it.
+    """
 
     constant: int = 0
     terms: tuple[tuple[Register, int], ...] = ()

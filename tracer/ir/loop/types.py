@@ -106,8 +106,8 @@ def _value(operand: loop.Operand) -> Iterator[str]:
 
 def _address(address: loop.Address) -> Iterator[str]:
     for register, coefficient in address.terms:
-        if register.dtype != I64:
-            yield f"an address with a register of {short_name(register.dtype)}, not i64"
+        if register.dtype not in (I64, I32):
+            yield f"an address with a register of {short_name(register.dtype)}, not i64 or i32"
         if coefficient == 0:
             yield "an address with a coefficient of 0"
 
@@ -186,8 +186,9 @@ def _combines(what: str, op: ScalarOp, dtype: DType) -> Iterator[str]:
 
 
 def _for(s: loop.For) -> Iterator[str]:
-    for what, operand in (("the index", s.index), ("the start", s.start), ("the stop", s.stop)):
-        yield from _same(what, operand, I64)
+    yield from _same("the index", s.index, I32 if s.index.dtype == I32 else I64)
+    for what, operand in (("the start", s.start), ("the stop", s.stop)):
+        yield from _same(what, operand, s.index.dtype)
     if s.step == 0:
         yield "a step of 0"
     yield from _carries(s.carries, s.body.yields, s.results)
