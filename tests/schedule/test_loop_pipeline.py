@@ -31,6 +31,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "transpose": (lambda x: x.T + 1, [(70, 90)]),
     "product": (lambda x, y: tnp.tanh(x @ y), [(40, 50), (50, 60)]),
     "scan": (lambda x, y: lax.scan(lambda c, row: (tnp.tanh(c + row), c), x, y), [(30,), (20, 30)]),
+    "scalars": (lambda x, y: (tnp.sin(x) * tnp.sin(y) + tnp.exp(x), tnp.sinh(y) - tnp.cosh(y)), [(), ()]),
     "scores": (lambda x, y: softmax(x @ y), [(200, 30), (30, 200)]),
     "stream": (lambda x: 2 * x + 1, [(1 << 23,)]),
 }

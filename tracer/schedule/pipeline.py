@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -67,7 +68,7 @@ LOOP_PIPELINE: Final[tuple[LoopPass, ...]] = (
     LoopPass("vectorise", vectorise, targeted=True),
     LoopPass("store_nontemporal", store_nontemporal, targeted=True),
     LoopPass("key_minmax", key_minmax),
-    LoopPass("expand_math", expand_math),
+    LoopPass("expand_math", partial(expand_math, calls=True)),
     LoopPass("parallelise", parallelise, targeted=True),
     LoopPass("choose_kernels", choose_kernels, targeted=True),
     LoopPass("outline_reductions", outline_reductions),

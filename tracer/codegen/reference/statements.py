@@ -12,6 +12,7 @@ from tracer.codegen.reference import control
 from tracer.codegen.reference.conversions import choose
 from tracer.codegen.reference.frame import FaultRecord, Frame, Return
 from tracer.codegen.reference.library import LIBRARY_REFERENCE, Span
+from tracer.codegen.reference.math_functions import MATH
 from tracer.codegen.reference.memory import Region, Violation
 from tracer.codegen.reference.memory import Update as How
 from tracer.codegen.reference.races import Deed
@@ -47,6 +48,8 @@ def run_block(f: Frame, block: loop.Block) -> list[Any]:
 def step_of(s: loop.Statement) -> Step:
     """Return the function that runs one statement."""
     match s:
+        case loop.Compute() if s.op in MATH:
+            return partial(_math, s=s, directly=compute_step(s))
         case loop.Compute():
             return compute_step(s)
         case loop.Load(mask=None):
@@ -112,6 +115,19 @@ def run_statement(f: Frame, s: loop.Statement) -> None:
             f.call.stacks[s.stack].clear()
         case _:
             assert_never(s)
+
+
+def _math(f: Frame, s: loop.Compute, directly: Step) -> None:
+    """Compute a math function: outside vector loops by the module's function, where there is one."""
+    callee = None if f.lanes else f.call.functions.get(s.callee)
+    if callee is None:
+        directly(f)
+        return
+    inner = Frame(f.call, callee, f.run_block)
+    for parameter, operand in zip(callee.parameters, s.operands, strict=True):
+        assert isinstance(parameter, loop.Register), "the verifier has matched them"
+        inner.values[parameter] = f.value(operand)
+    (f.values[s.result],) = run_block(inner, callee.body)
 
 
 # -- memory ------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from tracer.ir.dtypes import I64, DType
+from tracer.ir.dtypes import I64, DType, short_name
 from tracer.ir.scalar import ScalarOp
 
 
@@ -133,6 +133,11 @@ class Compute:
     result: Register
     op: ScalarOp
     operands: tuple[Operand, ...]
+
+    @property
+    def callee(self) -> str:
+        """Name of the module's function that computes it outside vector loops, where there is one."""
+        return f"{self.op.label}.{short_name(self.result.dtype)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -461,7 +466,10 @@ Statement = (
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """Loop nest, or the entry. Parameters of space ARGUMENT do not overlap if one of them is written."""
+    """Loop nest, the entry, or a math function. Parameters of space ARGUMENT do not overlap if one of them is written.
+
+    A math function takes registers and yields its result: see `Compute.callee`.
+    """
 
     name: str
     parameters: tuple[Buffer | Register, ...]

@@ -6,17 +6,22 @@ must leave them alone.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Final
 
-from tracer.ir.dtypes import F32
+from tracer.ir.dtypes import F32, DType
 from tracer.ir.loop import (
     Block,
     Compute,
     For,
+    Function,
     If,
+    LoopKind,
     Module,
+    Register,
     Statement,
     While,
 )
@@ -67,61 +72,96 @@ EXPANSIONS: Final[dict[ScalarOp, Callable[..., Value]]] = {
 """One function of f32 or f64 values for each operation in `MATH_FUNCTIONS`."""
 
 _MATH: Final = frozenset(MATH_FUNCTIONS)
+_IN_PLACE: Final = frozenset((ScalarOp.RSQRT,))  # shorter than a call
 
 
-def expand_math(module: Module) -> Module:
-    """Replace every math function by base operations. Return the same module where there is none.
+def expand_math(module: Module, *, calls: bool = False) -> Module:
+    """Replace math functions by base operations. Return the same module where there are none.
 
-    f16 and bf16 are converted to f32, evaluated there and rounded.
+    f16 and bf16 are converted to f32, evaluated there and rounded. calls: whether functions outside vector loops stay,
+    and the module gets a function for each, named by `Compute.callee`. Functions of one operand share their reduction,
+    and are expanded. A dozen sines of an integrator's stages are 200 lines of LLVM's each.
     """
+    expansion = _Expansion(calls)
     functions = tuple(
         function if body is function.body else replace(function, body=body)
         for function in module.functions
-        for body in (_expand_block(function.body),)
+        for body in (expansion.block(function.body),)
     )
-    unchanged = all(a is b for a, b in zip(functions, module.functions, strict=True))
-    return module if unchanged else replace(module, functions=functions)
+    present = {function.name for function in module.functions}
+    added = tuple(function for name, function in expansion.called.items() if name not in present)
+    unchanged = not added and all(a is b for a, b in zip(functions, module.functions, strict=True))
+    return module if unchanged else replace(module, functions=(*added, *functions))
 
 
-def _expand_block(block: Block) -> Block:
-    """Return the block with its math expanded. Blocks nest as loops do, so only their depth is recursed over."""
-    code = Code()
-    changed = False
-    for statement in block.statements:
-        if isinstance(statement, Compute) and statement.op in _MATH:
-            _expand_compute(code, statement)
-            changed = True
+class _Expansion:
+    """One run of the pass. called: the functions that stay, by name."""
+
+    def __init__(self, calls: bool) -> None:
+        self.calls = calls
+        self.called: dict[str, Function] = {}
+
+    def block(self, block: Block, *, in_lanes: bool = False) -> Block:
+        """Return the block with its math expanded. Blocks nest as loops do, so only their depth is recursed over."""
+        code = Code()
+        changed = False
+        math = [s for s in block.statements if isinstance(s, Compute) and s.op in _MATH]
+        alone = Counter(s.operands for s in math) if self.calls and not in_lanes else Counter()
+        for statement in block.statements:
+            if isinstance(statement, Compute) and statement.op in _MATH:
+                by_call = alone[statement.operands] == 1 and statement.op not in _IN_PLACE
+                changed = self._compute(code, statement, by_call=by_call) or changed
+            else:
+                inner = self._nested(statement, in_lanes)
+                code.statements.append(inner)
+                changed = changed or inner is not statement
+        return Block(tuple(code.statements), block.yields) if changed else block
+
+    def _nested(self, statement: Statement, in_lanes: bool) -> Statement:
+        match statement:
+            case For():
+                body = self.block(statement.body, in_lanes=in_lanes or statement.kind is LoopKind.VECTOR)
+                return statement if body is statement.body else replace(statement, body=body)
+            case While():
+                condition = self.block(statement.condition, in_lanes=in_lanes)
+                body = self.block(statement.body, in_lanes=in_lanes)
+                if condition is statement.condition and body is statement.body:
+                    return statement
+                return replace(statement, condition=condition, body=body)
+            case If():
+                then = self.block(statement.then, in_lanes=in_lanes)
+                otherwise = self.block(statement.otherwise, in_lanes=in_lanes)
+                if then is statement.then and otherwise is statement.otherwise:
+                    return statement
+                return replace(statement, then=then, otherwise=otherwise)
+            case _:
+                return statement
+
+    def _compute(self, code: Code, statement: Compute, *, by_call: bool) -> bool:
+        """Record one math function, its last statement giving the result register. Return whether that changes it."""
+        target = statement.result.dtype
+        working = target if target in FORMATS else F32
+        if by_call:
+            function = _function(statement.op, working)
+            self.called[function.name] = function
+            if working == target:
+                code.statements.append(statement)
+                return False
+        operands = [Value(code, operand).convert(working) for operand in statement.operands]
+        if by_call:
+            result = code.apply(statement.op, working, *(value.operand for value in operands))
         else:
-            inner = _expand_nested(statement)
-            code.statements.append(inner)
-            changed = changed or inner is not statement
-    return Block(tuple(code.statements), block.yields) if changed else block
+            result = EXPANSIONS[statement.op](*operands)
+        code.define(statement.result, result.convert(target))
+        return True
 
 
-def _expand_nested(statement: Statement) -> Statement:
-    match statement:
-        case For():
-            body = _expand_block(statement.body)
-            return statement if body is statement.body else replace(statement, body=body)
-        case While():
-            condition = _expand_block(statement.condition)
-            body = _expand_block(statement.body)
-            if condition is statement.condition and body is statement.body:
-                return statement
-            return replace(statement, condition=condition, body=body)
-        case If():
-            then = _expand_block(statement.then)
-            otherwise = _expand_block(statement.otherwise)
-            if then is statement.then and otherwise is statement.otherwise:
-                return statement
-            return replace(statement, then=then, otherwise=otherwise)
-        case _:
-            return statement
-
-
-def _expand_compute(code: Code, statement: Compute) -> None:
-    """Record the expansion of one math function, its last statement giving the result register."""
-    target = statement.result.dtype
-    working = target if target in FORMATS else F32
-    operands = [Value(code, operand).convert(working) for operand in statement.operands]
-    code.define(statement.result, EXPANSIONS[statement.op](*operands).convert(target))
+@cache
+def _function(op: ScalarOp, dtype: DType) -> Function:
+    """Return a math function of one dtype as a function of registers, which yields the result."""
+    code = Code()
+    count = EXPANSIONS[op].__code__.co_argcount
+    parameters = tuple(Register(dtype, f"x{n}") for n in range(count))
+    result = EXPANSIONS[op](*(Value(code, register) for register in parameters))
+    name = Compute(Register(dtype), op, parameters).callee
+    return Function(name, parameters, Block(tuple(code.statements), (result.operand,)))

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tracer.codegen.llvm.emit.convert import convert
 from tracer.codegen.llvm.emit.frame import Frame, as_f32
 from tracer.codegen.llvm.emit.lookup import lookup
+from tracer.codegen.llvm.emit.outlined_code import math_call
 from tracer.codegen.llvm.emit.scalar_ops import Place, nextafter, spell
 from tracer.codegen.llvm.emit.short_floats import shorten, widen
 from tracer.codegen.llvm.emit.writer import Writer
 from tracer.codegen.llvm.toolchain.types import ELEMENT, SHORT_FLOATS, iota, vector
 from tracer.ir.dtypes import F32, I64, DType, is_integer
 from tracer.ir.loop import Compute, Operand
-from tracer.ir.scalar import ScalarOp
+from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
+
+_MATH: Final = frozenset(MATH_FUNCTIONS)
 
 
 def compute(f: Frame, s: Compute) -> None:
@@ -36,6 +41,8 @@ def compute(f: Frame, s: Compute) -> None:
     elif op is ScalarOp.LOOKUP:
         index, *values = s.operands
         f.define(result, lookup(f.w, dtype, lanes, f.operand(index, lanes), [f.operand(v) for v in values]))
+    elif not lanes and op in _MATH and (callee := f.functions.get(s.callee)):
+        f.define(result, math_call(f, s, callee))
     elif dtype not in SHORT_FLOATS or op is ScalarOp.SELECT:
         f.define(result, spell(f.w, op, dtype, lanes, *[f.operand(x, lanes) for x in s.operands]))
     else:

@@ -39,6 +39,8 @@ def emit_module(module: loop.Module, *, vector_bits: int | None = None, marks: M
     common_texts: dict[str, str] = {}
     texts, finished, lengths = [], dict[str, Finished](), polls.shares(module)
     for function in module.functions:
+        if function.body.yields:  # a math function, written where it is called
+            continue
         writer = Writer(
             declarations,
             half_native=converts_half(vector_bits),

@@ -17,7 +17,7 @@ _LONG: Final = 1 << 12  # iterations that take longer than a level is worth
 
 def level(module: loop.Module) -> int:
     """Return the level for a module: 0 where its work is long and all in calls."""
-    bodies = [function.body for function in module.functions]
+    bodies = [function.body for function in module.functions if not function.body.yields]
     if not all(_hands_on(body) for body in bodies):
         return USUAL
     statements = [s for body in bodies for s in statements_of(body)]

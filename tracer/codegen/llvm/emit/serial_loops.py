@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tracer.codegen.llvm.emit import cold_blocks, polls
+from tracer.codegen.llvm.emit import outlined_code, polls
 from tracer.codegen.llvm.emit.compute import apply
 from tracer.codegen.llvm.emit.frame import Frame
 from tracer.codegen.llvm.toolchain.types import ELEMENT, vector
@@ -212,12 +212,12 @@ def _if_in_lanes(f: Frame, s: If) -> None:
     then, join, before = w.label("then"), w.label("join"), w.block
     w.branch(w.any(predicate, lanes), then, join, unlikely=True)
     w.open(then)
-    inputs = cold_blocks.inputs_of(f, s.then)
+    inputs = outlined_code.inputs_of(f, s.then)
     if inputs is None:
         f.run(s.then)
         rarely = yields(f, s.then.yields, s.results)
     else:
-        rarely = cold_blocks.call(f, s, inputs)
+        rarely = outlined_code.call(f, s, inputs)
     mask, chosen = f"{vector('i1', lanes)} {predicate}", []
     for result, rare, other in zip(s.results, rarely, usual, strict=True):
         kind = vector(ELEMENT[result.dtype], lanes)

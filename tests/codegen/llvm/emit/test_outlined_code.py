@@ -1,4 +1,4 @@
-"""Blocks that hardly any lane wants are functions that programs share."""
+"""Blocks that hardly any lane wants, and math functions of scalars, are functions that programs share."""
 
 from __future__ import annotations
 
@@ -63,3 +63,20 @@ def test_lanes_that_want_the_rare_block_have_its_values(dtype: str, count: int) 
         wide = x.astype(np.float64)
         for found, expected in zip(f(x), (np.sin(wide), np.tan(wide)), strict=True):
             np.testing.assert_allclose(np.asarray(found), expected, rtol=4 * np.finfo(dtype).eps, atol=0)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_functions_outside_vector_loops_are_calls_with_the_bits_of_lanes(dtype: str) -> None:
+    def several(x: Any, y: Any) -> Any:
+        return tnp.sin(x), tnp.sin(y), tnp.tanh(x) ** tnp.exp(y)
+
+    x, y = np.geomspace(1e-3, 6e4, 10).astype(dtype), np.linspace(-2, 2, 10).astype(dtype)
+    one = tracer.jit(several)
+    program, common = apart(whole := str(one.lower(x[0], y[0]).llvm()))
+    sines = [name for name in common if program.count(f"@{name}(") == 3]
+    assert len(sines) == 1, "two calls and a declaration"
+    assert whole.count("define") == 1 + len(common) == 5
+    lanes = tracer.jit(several)(x, y)
+    for n in range(len(x)):
+        for scalar, array in zip(one(x[n], y[n]), lanes, strict=True):
+            assert np.asarray(scalar).tobytes() == np.asarray(array)[n].tobytes()

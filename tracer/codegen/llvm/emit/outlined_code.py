@@ -1,6 +1,7 @@
-"""Long blocks that hardly any lane runs: functions that programs share.
+"""Functions that programs share: long blocks that hardly any lane runs, and math functions outside vector loops.
 
     define void @tracer_rare_3f(ptr %in0, ptr %out0, i64 %lanes)    eight lanes at a time, values by lane in memory
+    define double @tracer_math_5d(double %x0)
 
 The last reduction of a sine's argument is such a block, and half of a sine's code. Its text is the same in every
 program (see `outlined_functions`). The registers of the loop are saved around the call, so a loop that never calls does
@@ -17,7 +18,7 @@ from tracer.codegen.llvm.emit.writer import Writer
 from tracer.codegen.llvm.toolchain.outlined_functions import definition
 from tracer.codegen.llvm.toolchain.types import ELEMENT, SHORT_FLOATS, vector
 from tracer.ir.dtypes import BOOL
-from tracer.ir.loop import Block, Function, If, Register
+from tracer.ir.loop import Block, Compute, Function, If, Register
 from tracer.ir.loop.walk import operands_of, results_of
 
 LANES: Final = 8  # a vector of f64
@@ -98,3 +99,36 @@ def _definition(f: Frame, s: If, inputs: Sequence[Register]) -> tuple[str, str]:
 
 def _at(w: Writer, register: Register, memory: str) -> str:
     return w.let(f"getelementptr {ELEMENT[register.dtype]}, ptr {memory}, i64 %lane")
+
+
+def math_call(f: Frame, s: Compute, callee: Function) -> str:
+    """Write a call of the module's math function for one value, and return its result."""
+    key = (callee.name, f.w.half_native, f.w.splits_floats, f.w.permutes_singles)
+    kept = _MATH_TEXTS.get(key)
+    if kept is None or kept[0] is not callee:
+        kept = _MATH_TEXTS[key] = (callee, *_math_definition(f, callee))
+    _, name, text, declarations = kept
+    f.w.declarations.update(declarations)
+    f.common[name] = text
+    return f.w.let(f"call {ELEMENT[s.result.dtype]} @{name}({', '.join(f.typed(x) for x in s.operands)})")
+
+
+_MATH_TEXTS: Final[dict[tuple[object, ...], tuple[Function, str, str, dict[str, str]]]] = {}  # a function's last text
+
+
+def _math_definition(f: Frame, callee: Function) -> tuple[str, str, dict[str, str]]:
+    """Return the function's name, which its text decides, the text, and the declarations that it needs."""
+    w = f.w.alike()
+    w.declarations = {}
+    g = Frame(callee, w, f.run_block)
+    g.hears = False
+    parameters = []
+    for number, register in enumerate(callee.parameters):
+        assert isinstance(register, Register), "math functions take registers"
+        g.define(register, f"%x{number}")
+        parameters.append(f"{ELEMENT[register.dtype]} %x{number}")
+    g.run(callee.body)
+    result = callee.body.yields[0]
+    element = ELEMENT[result.dtype]
+    lines = [*g.entry, *w.lines, f"  ret {element} {g.operand(result)}"]
+    return *definition("tracer_math_", element, ", ".join(parameters), lines), w.declarations
