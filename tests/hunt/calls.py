@@ -70,6 +70,7 @@ TOLD: tuple[tuple[str, str, str], ...] = (
         "beside SciPy here",
         "of one number or none there is no matrix, only a vector",
     ),
+    (r"scipy\.special\.expn", "beside JAX values", "JAX has 1 / n at 0, where SciPy and the integral have 1 / (n - 1)"),
     (r"scipy\.stats\.multinomial\..*", r"beside \w+ values", "0 where n is not whole, as the docstring says"),
 )
 

@@ -61,6 +61,12 @@ def test_mutated_text_is_read_or_refused_by_our_own_errors(seed: int) -> None:
                 program_text(check_program(read(mutant)))
 
 
+def test_a_literal_of_more_digits_than_python_reads_is_refused_at_its_place() -> None:
+    text = f"f(%a: i64[]) -> i64[] {{\n  %b: i64[] = add(%a, {'9' * 5000}:i64)\n  return %b\n}}"
+    with pytest.raises(ProgramTextError, match=r"^program text, line 2, column \d+: expected a value of i64"):
+        read(text)
+
+
 @pytest.mark.parametrize(
     "value",
     ["(" * 100_000, "((" * 200 + "))" * 200, "9" * 5000, "GatherDimensionNumbers(a=1)", "GatherDimensionNumbers()"],

@@ -28,6 +28,26 @@ def test_an_axis_alone_where_a_tuple_is_taken() -> None:
     )
 
 
+def test_an_array_without_elements_where_a_flag_is_taken() -> None:
+    fails(
+        errors.ArgumentError,
+        lambda: tnp.percentile(X, 30, keepdims=np.zeros((0, 5))),  # here
+        "percentile at @here: an argument is not of the expected form\n  got: The truth value of an empty array is "
+        "ambiguous. Use `array.size > 0` to check that an array is not empty.\n"
+        "  help: compare the call with the parameters that help(percentile) describes",
+    )
+
+
+def test_lists_where_a_dtype_is_taken() -> None:
+    fails(
+        errors.ArgumentError,
+        lambda: lax.broadcasted_iota([[1], [1, 2]], (2,), 0),  # here
+        "broadcasted_iota at @here: an argument is not of the expected form\n"
+        "  got: Field elements must be 2- or 3-tuples, got '[1]'\n"
+        "  help: compare the call with the parameters that help(broadcasted_iota) describes",
+    )
+
+
 def test_a_dict_among_the_operands_of_a_scatter() -> None:
     fails(
         errors.ArgumentError,

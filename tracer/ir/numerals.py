@@ -25,6 +25,10 @@ _BITS: Final = re.compile(r"nan\(0x([0-9a-f]+)\)")
 _INTEGER: Final = re.compile(r"-?\d+")
 
 
+DIGITS: Final = 4000
+"""Digits of an integer's text, at most: Python converts some 4,300."""
+
+
 def is_integer_text(text: str) -> bool:
     """Whether an untyped scalar is an integer: digits alone, with or without a sign."""
     return _INTEGER.fullmatch(text) is not None
@@ -89,7 +93,7 @@ def _python_value(text: str, dtype: DType) -> bool | int | float | complex | Non
     if dtypes.is_bool(dtype):
         return {"true": True, "false": False}.get(text)
     if dtypes.is_integer(dtype):
-        return int(text) if is_integer_text(text) else None
+        return int(text) if is_integer_text(text) and len(text) <= DIGITS else None
     if dtypes.is_complex(dtype):
         parts = _COMPLEX.fullmatch(text)
         return complex(float(parts[1]), float(parts[2])) if parts else None

@@ -14,7 +14,7 @@ from typing import Any
 
 from tracer.ir import dtypes
 from tracer.ir.cursor import Cursor, Token
-from tracer.ir.numerals import is_complex_text, is_integer_text, scalar_value
+from tracer.ir.numerals import DIGITS, is_complex_text, is_integer_text, scalar_value
 from tracer.ir.primitive import Primitive
 from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var
 from tracer.ir.types import ArrayType, Float0Type, KeyType, StackType, Type, array_type
@@ -267,7 +267,7 @@ class _Reader(Cursor):
 
     def integer(self) -> int:
         token = self.next("scalar", "a number")
-        if not token.text.isdecimal() or len(token.text) > _DIGITS:
+        if not token.text.isdecimal() or len(token.text) > DIGITS:
             self.fail("a whole number, 0 or more", token)
         return int(token.text)
 
@@ -282,7 +282,7 @@ class _Reader(Cursor):
         return value
 
     def number(self, token: Token) -> int | float | complex:
-        if is_integer_text(token.text) and len(token.text) <= _DIGITS:
+        if is_integer_text(token.text) and len(token.text) <= DIGITS:
             return int(token.text)
         is_complex = is_complex_text(token.text)
         value = scalar_value(token.text, dtypes.C128 if is_complex else dtypes.F64)
@@ -297,7 +297,6 @@ class _Reader(Cursor):
             self.fail("a string with JSON's escapes", token)
 
 
-_DIGITS = 4000  # Python converts some 4,300
 _CONSTANTS = {"None": None, "True": True, "False": False}
 
 

@@ -25,9 +25,9 @@ _CALL = re.compile(r"[\w.<>]+\(\) (got an unexpected keyword argument '(\w+)'.*|
 _WRONG = re.compile(
     r"'[\w.]+' object is not (iterable|subscriptable)|object of type '[\w.]+' has no len\(\)|unhashable type: .*"
     r"|cannot unpack non-iterable .*|(not enough|too many) values to unpack .*|Cannot (interpret|construct) .* dtype.*"
-    r"|Cannot interpret .* as a data type|data type .* not understood|.*inhomogeneous shape.*"
+    r"|Cannot interpret .* as a data type|data type .* not understood|Field elements must be .*|.*inhomogeneous shape.*"
     r"|Tuple must have size 2, .*|'utf-8' codec can't encode .*"
-    r"|The truth value of an array with more than one element is ambiguous.*"
+    r"|The truth value of an (empty array|array with more than one element) is ambiguous.*"
     r"|only integer scalar arrays can be converted to a scalar index"
 )
 _WANTED = (

@@ -178,7 +178,7 @@ def name_caller(error: BaseException, name: str) -> None:
     text = str(error)
     inner = _INNER.match(text)
     if inner is not None and inner[1] != name:
-        error.args = (name + text[inner.end(1) :],)
+        error.args = (name + text[inner.end(1) :].replace(f"help({inner[1]})", f"help({name})"),)
         if isinstance(error, AxisError):
             error._msg = error.args[0]
 

@@ -41,6 +41,14 @@ def test_rows_are_those_of_logaddexp(name: str, dtype: str) -> None:
         np.testing.assert_allclose(np.asarray(got), row, **near)
 
 
+def test_one_complex_number_has_the_principal_value_that_more_have() -> None:
+    x = np.array([[0.75 + 4j, 1 + 5j]])
+    for call in (lax.cumlogsumexp, jit(lax.cumlogsumexp, static_argnames="axis")):
+        alone, first = call(x[:, :1], axis=1), call(x, axis=1)[:, :1]
+        np.testing.assert_allclose(alone, np.log(np.exp(x[:, :1])))
+        np.testing.assert_allclose(alone, first)
+
+
 def test_long_rows_of_f32_are_as_exact_as_short_ones() -> None:
     x = RNG.normal(0, 3, 100_000).astype("f4")
     expected = np.logaddexp.accumulate(x.astype("f8"))

@@ -207,8 +207,6 @@ def _accumulated_log_add_exp(x: Any, *, axis: int) -> Any:
     """Accumulate NumPy's logaddexp in f64, since its errors add up. Complex numbers have none in NumPy."""
     if not dtypes.is_complex(x.dtype):
         return np.logaddexp.accumulate(x.astype(dtypes.F64), axis=axis).astype(x.dtype)
-    if x.shape[axis] == 1:  # nothing is added to it
-        return np.array(x)
     found = np.moveaxis(np.array(x), axis, 0)
     before = np.full(found.shape[1:], -np.inf, x.dtype)
     for k in range(len(found)):
@@ -223,6 +221,8 @@ def _cumlogsumexp_expand(x: Any, *, axis: int, reverse: bool) -> Any:
     def combine(earlier: Sequence[Any], later: Sequence[Any]) -> list[Any]:
         return [_log_add_exp(earlier[0], later[0])]
 
+    if is_complex(x) and x.shape[axis] == 1:
+        return _log_add_exp(full_like(x, -np.inf), x)  # the principal value, as of longer sums
     if is_complex(x) or x.shape[axis] <= _FEW:
         return _in_doubling_steps(combine, (x,), (-np.inf,), axis, reverse)[0]
     return _by_running_sums(x, axis, reverse)
