@@ -221,7 +221,7 @@ dynamic_update_slice_p = Primitive(
 
 
 def dynamic_update_slice(operand: Operand, update: Operand, start_indices: Any) -> Any:
-    """Return a copy of the operand with a slice overwritten at a computed index, moved inside if it would stick out.
+    """Return a copy of the operand with a slice overwritten at a computed index, moved inside if it sticks out.
 
     operand: an array [*s]; update: of its dtype and rank, no axis longer; start_indices: an integer or integer array []
     per axis, negative ones counted from the end. Returns the operand's type, [*s]. Raises ShapeError if lengths or

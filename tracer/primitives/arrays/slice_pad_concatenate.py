@@ -1,4 +1,4 @@
-"""Slice and pad, concatenate and split. The transpose of each is made of the others."""
+"""Slice and pad, concatenate and split. The transpose of each is written with the other operations."""
 
 from __future__ import annotations
 

@@ -95,8 +95,8 @@ def sort(operand: Operand | Sequence[Operand], dimension: int = -1, is_stable: b
     sequence gives a tuple.
 
     operand: an array [*s] with an axis, or several of one shape; keys are numbers or bool; dimension: the axis;
-    is_stable: has no effect, equal keys stay in order. Returns the same types. Raises ShapeError if shapes differ,
-    ArgumentError for scalars or num_keys out of range, AxisError if the axis is out of range.
+    is_stable: has no effect, equal keys stay in order. Returns the same types. Raises ShapeError if shapes differ, and
+    ArgumentError for scalars or num_keys out of range. Raises AxisError if the axis is out of range.
 
     >>> sort((tnp.asarray([2, 1, 2]), tnp.asarray([0.5, 0.25, 0.125])), num_keys=2)
     (Array([1, 2, 2], i64), Array([0.25 , 0.125, 0.5  ], f64))
@@ -155,7 +155,7 @@ _KEPT_DTYPES = (
 
 
 def _top_k_has_nest(x: Type, *, k: int, axis: int) -> bool:
-    """Return whether k is small and the elements contiguous, so that a loop nest finds the k largest in one pass."""
+    """Return whether k is small and the elements contiguous. Then a loop nest finds the k largest in one pass."""
     few = 1 <= k <= _MAX_K and x.shape[axis] >= _MIN_SIZE
     contiguous = size(x) > 0 and all(n == 1 for n in x.shape[axis + 1 :])
     return few and contiguous and isinstance(x, ArrayType) and x.dtype in _KEPT_DTYPES

@@ -178,7 +178,7 @@ def full(shape: Sequence[int], fill_value: Value, dtype: DType | None = None) ->
 def full_like(
     x: Value | Linear, fill_value: Scalar, dtype: DType | None = None, shape: Sequence[int] | None = None
 ) -> Any:
-    """Return an array filled with one value, in the shape and dtype of `x` unless others are given.
+    """Return an array filled with one value, by default in the shape and dtype of `x`.
 
     x: an array [*s] or a scalar; fill_value: a scalar; dtype, shape: override x's. Returns [*s] or [*shape], weak if
     `x` is weak and no dtype is given. Raises DTypeError if the dtype cannot hold a Python scalar, ShapeError for a

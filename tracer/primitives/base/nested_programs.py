@@ -26,7 +26,7 @@ def nonzero(dxs: Sequence[Any]) -> list[Any]:
 
 
 def spread(values: Sequence[Any], active: Sequence[bool], types: Sequence[Type]) -> list[Any]:
-    """Put `values` at the active positions and symbolic zeros of `types` at the others."""
+    """Return `values` at the active positions and symbolic zeros of `types` at all other positions."""
     given = iter(values)
     return [next(given) if on else Zero(tangent_type(type)) for on, type in zip(active, types, strict=True)]
 
@@ -46,7 +46,7 @@ def fixpoint(
 ) -> tuple[R, tuple[bool, ...]]:
     """Grow `flags` until `step(flags) -> (result, flags)` sets no more; return the last result and the flags.
 
-    Used for the carries of loops: a carry moves if its entry value does, or if the body makes it move.
+    Used for the carries of loops. A carry moves if its entry value does, or if the body makes it move.
     """
     while True:
         result, found = step(flags)

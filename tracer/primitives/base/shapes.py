@@ -63,7 +63,7 @@ iota_p = Primitive(
 
 
 def broadcasted_iota(dtype: DType, shape: Sequence[int], dimension: int) -> Array:
-    """Count 0, 1, 2, ... along one axis of the shape, repeated along the others.
+    """Count 0, 1, 2, ... along one axis of the shape, repeated along all other axes.
 
     dtype: a numeric dtype; shape: [*s]; dimension: the axis that counts. Returns that dtype, [*s]. Raises ShapeError
     for a negative size, AxisError if the axis is out of range, DTypeError for bool.
@@ -112,7 +112,10 @@ def _reshape_prepared(x: Type, *, new_sizes: Shape) -> Rule | None:
 
 
 def _reshape_batch(ctx: Any, xs: Any, axes: Any, *, new_sizes: Shape) -> Batched:
-    """Keep the batch axis in place if the axes before it are reshaped among themselves, else move it to the front."""
+    """Keep the batch axis in place if the axes before it are reshaped among themselves.
+
+    Otherwise move it to the front.
+    """
     (x,), (axis,) = xs, axes
     before, product = shape.size(x.shape[:axis]), 1
     for position, n in enumerate((*new_sizes, 1)):
@@ -195,7 +198,7 @@ def transpose(operand: Value, permutation: Sequence[int]) -> Any:
 
 
 def moveaxis(x: Operand, source: int, destination: int) -> Any:
-    """Move one axis, and keep the order of the rest.
+    """Move one axis, and keep the order of the other axes.
 
     >>> moveaxis(tnp.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)

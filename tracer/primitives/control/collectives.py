@@ -42,7 +42,7 @@ def size_of_axis(operation: str, name: object) -> int:
 
 
 def _across(name: str, reduce: Callable[..., Any], unbatched: Callable[[Any, int], Any]) -> Rule:
-    """Make the batch rule of a reduction: over the batch axis if it is the named one, else lane by lane."""
+    """Make the batch rule of a reduction: over the batch axis if it has the name, else lane by lane."""
 
     def batch(ctx: Any, xs: Sequence[Any], axes: Sequence[int | None], *, axis_name: object) -> Batched:
         (x,), (axis,) = xs, axes

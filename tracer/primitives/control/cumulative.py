@@ -54,7 +54,7 @@ def _scan_reference(function: Callable[..., Any]) -> Rule:
 
 
 def _in_accumulator(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Accumulate in float32 for the short floats, in the operand's dtype for others."""
+    """Accumulate in float32 for the short floats, in the operand's dtype for any other."""
 
     def accumulate(x: Any, *, axis: int) -> Any:
         return function(x, axis=axis, dtype=dtypes.accumulator_dtype(x.dtype)).astype(x.dtype)
@@ -315,7 +315,7 @@ def cumsum(operand: Value, axis: int = 0, reverse: bool = False) -> Any:
     """Sum all elements up to each one along an axis; with `reverse`, from each one on.
 
     Integers wrap, f16 and bf16 accumulate in f32. Compiled for a CPU, floats are added in an order that follows from
-    the shape alone: parts of a sum may overflow where the sum, element by element, does not.
+    the shape alone. Partial sums may overflow where the sum, element by element, does not.
 
     operand: numbers [*s]; axis: counted from either end. Returns the same type, [*s]. Raises DTypeError for bool,
     AxisError if the axis is out of range.

@@ -1,7 +1,7 @@
 """Divergent loops, as batching writes them: a mask of live lanes is among the carries.
 
 Such a loop runs while any lane lives, and its body leaves finished lanes unchanged. So a further iteration changes
-nothing, lanes may run one by one, and a batch of such loops is a loop of more lanes.
+nothing and lanes may run one by one. A batch of such loops is a loop of more lanes.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def assume(program: Program, mask: Var, value: bool) -> Program:
 
 
 def _result(equation: Equation, known: Mapping[Var, bool]) -> Atom | bool | None:
-    """Return what is known of an equation's result: an atom that it equals, the value of all its elements, or None."""
+    """Return the atom that an equation's result equals, or the concrete value of all its elements, or None."""
     truths = [known.get(atom) if isinstance(atom, Var) else None for atom in equation.inputs]
     match equation.primitive.name:
         case "select" if truths[0] is not None:

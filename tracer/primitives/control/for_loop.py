@@ -4,8 +4,8 @@ Operands are (count, constants, carries). The body maps (step, constants, carrie
 is known only at run time keeps the residuals of its steps on stacks (`residual_stacks`). Its linear part is a
 `for_loop` of as many steps, which reads them; the transpose of that runs the steps backwards.
 
-Where residuals must have a fixed size (inside other loops, branches, and compiled calls), the linear part reruns the
-loop instead: its residuals are the loop's own operands, and the stacks live only while it runs.
+Residuals must have a fixed size inside other loops, branches, and compiled calls. There the linear part reruns the loop
+instead: its residuals are the loop's own operands, and the stacks live only while it runs.
 """
 
 from __future__ import annotations
@@ -314,7 +314,7 @@ def _batch_lanes(
 
 
 def _reads_first(program: Program) -> tuple[Program, Program]:
-    """Split a body into the reads of its stacks, as a program, and the rest, with the values read as more inputs."""
+    """Split a body in two programs: reads of its stacks, and all other equations, with the values read as inputs."""
     given = set(program.inputs)
     first = tuple(e for e in program.equations if e.primitive is item_p and given.issuperset(e.inputs))
     read = tuple(variable for equation in first for variable in equation.outputs)

@@ -116,7 +116,7 @@ def _taken(x: Any, rows: Any) -> Any:
 
 
 def _summed(rows: Any, values: Any, count: int) -> Any:
-    """Add up values [nse, *rest] at their rows, of which those out of bounds are dropped."""
+    """Add up values [nse, *rest] at their rows; values whose rows are out of bounds are dropped."""
     rest = values.type.shape[1:]
     numbers = GatherDimensionNumbers(tuple(range(1, len(rest) + 1)), (0,), (0,)).as_scatter
     zeros = full((count, *rest), 0, values.type.dtype)
@@ -134,7 +134,10 @@ def by_entries(data: Any, columns: Any, starts: Any, x: Any) -> Any:
 
 
 def _transpose(ctx: Any, cts: Any, xs: Any) -> list[Any]:
-    """Return the cotangent's rows times those of the array, summed, or added up at the columns."""
+    """Return the cotangents of data or of x.
+
+    Rows of the result's cotangent are multiplied by rows of x and summed, or scaled and added up at the columns.
+    """
     data, columns, starts, x = xs
     nse = columns.type.shape[0]
     rows = _taken(cts[0], _lines(operand_of("row_products", starts), nse))
@@ -184,7 +187,7 @@ row_products_p: Primitive = Primitive(
 def row_products(data: Any, columns: Any, starts: Any, x: Any) -> Any:
     """Return A @ x for the matrix of values data[k] at columns[k], k from starts[i] to starts[i + 1] - 1 in row i.
 
-    data: numbers [nse]; columns: integers [nse], of which those out of bounds add nothing; starts: integers [rows + 1],
+    data: numbers [nse]; columns: integers [nse], which add nothing if out of bounds; starts: integers [rows + 1],
     ascending; x: [n, *rest] of the data's dtype. Returns [rows, *rest]. Cost: a loop over each row's entries.
 
     >>> data, columns, starts = tnp.asarray([2.0, 3.0]), tnp.asarray([1, 0]), tnp.asarray([0, 1, 2])

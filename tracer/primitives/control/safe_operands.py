@@ -1,12 +1,12 @@
 """`stand_in`: operands for the dead lanes of a batch, where arrays that all lanes share are differentiated.
 
 A batch also computes dead lanes, which are done or took another branch. Slopes may be infinite there. For a lane's own
-operands, `live` drops that gradient. The gradient of a shared array is a sum over lanes, which one product of zero and
-infinity turns to NaN. So once such an array moves, dead lanes compute on the operands of a live lane, where slopes are
-finite. A program that is not differentiated computes as if `stand_in` were the identity.
+operands, `live` drops that gradient. The gradient of a shared array is a sum over lanes. One product of zero and
+infinity turns it to NaN. So once such an array moves, dead lanes compute on the operands of a live lane, where slopes
+are finite. A program that is not differentiated computes as if `stand_in` were the identity.
 
-With masks of several axes (batches of batches) an operand has the first `lanes` axes of the mask: none if all lanes
-share it, all if each lane has its own.
+With masks of several axes (batches of batches) an operand has the first `lanes` axes of the mask. It has none if all
+lanes share it, all if each lane has its own.
 """
 
 from __future__ import annotations
@@ -87,7 +87,10 @@ def _where_reached(mask: Any, x: Any, lanes: int) -> Any:
 
 
 def _filled(mask: Any, x: Any, lanes: int) -> Any:
-    """Return the operand with a live lane's values in dead lanes: of its own row if one lives there, else of any."""
+    """Return the operand with a live lane's values in dead lanes.
+
+    They come from a live lane of the same row if there is one, else from any live lane.
+    """
     shape = x.type.shape
     if 0 in mask.type.shape:
         return x

@@ -95,8 +95,8 @@ _ELEMENTS = ScatterDimensionNumbers((), (0,), (0,))
 def products_of_others(x: Any, keys: Any) -> Any:
     """Return, for each element of x [n], the product of the other elements with an equal `key`. keys: integers [n].
 
-    It is the product of the elements before times the product of the elements after, each by one pass in order of key.
-    Nothing is divided, so zeros are exact to every order.
+    It is the product of the elements before times the product of the elements after. Each takes one pass in order of
+    key. Nothing is divided, so zeros are exact to every order.
     """
     n = x.shape[0]
     if n < 2:

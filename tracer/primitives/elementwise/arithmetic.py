@@ -133,7 +133,7 @@ def _extreme(function: Callable[..., Any], of_zeros: Callable[..., Any]) -> Rule
 
 
 def _share(z: Operand, x: Operand, other: Operand) -> Any:
-    """Return the share of a tangent that x has in the extreme z of x and `other`: 1, 0, or 1/2 where they tie."""
+    """Return the share of a tangent that x has in the extreme z: 1, 0, or 1/2 where x and `other` tie."""
     return select(eq(x, z), select(eq(other, z), _like(z, 0.5), _like(z, 1)), 0)
 
 

@@ -60,7 +60,7 @@ def _shift_right_arithmetic(x: Any, y: Any) -> Any:
 
 
 def _counted(x: Any, y: Any) -> tuple[Any, Any]:
-    """Return which counts are inside the width, and the counts with all others set to 0."""
+    """Return which counts are inside the width, and the counts with counts outside set to 0."""
     width = 8 * x.dtype.itemsize
     inside = _unsigned(y) < width
     return inside, np.where(inside, y, y.dtype.type(0))

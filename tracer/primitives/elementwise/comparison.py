@@ -322,8 +322,8 @@ def select_n(which: Value, *cases: Value) -> Any:
     which: an integer (clamped to the cases), or bool with two cases, the second for true; of the shape of the cases or
     []. The cases agree in shape and dtype.
 
-    Returns that shape and dtype, [*s]. Raises DTypeError if the cases' dtypes differ, ShapeError if shapes differ,
-    ArgumentError for no cases, or more than two for a bool.
+    Returns that shape and dtype, [*s]. Raises DTypeError if the cases' dtypes differ, and ShapeError if shapes differ.
+    Raises ArgumentError for no cases, or more than two for a bool.
 
     >>> select_n(tnp.asarray([2, 0]), tnp.asarray([1.0, 2.0]), tnp.asarray([3.0, 4.0]), tnp.asarray([5.0, 6.0]))
     Array([5., 2.], f64)

@@ -84,7 +84,10 @@ conj_p = Primitive(
 
 
 def _part_along(dx: Operand, x: Operand) -> Any:
-    """Return the tangent of |x|: the part of dx in the direction of x. 0 at x = 0, where no direction is preferred."""
+    """Return the tangent of |x|: the part of dx in the direction of x.
+
+    It is 0 at x = 0, where no direction is preferred.
+    """
     return real(mul(dx, conj(sign(x)))) if is_complex(x) else mul(dx, sign(x))
 
 

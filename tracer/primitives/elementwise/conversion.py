@@ -116,7 +116,7 @@ def _saturated(x: Any, dtype: DType) -> Any:
 
 
 def _to_odd_single(x: Any) -> Any:
-    """Convert a wide number to f32, rounding to odd, so that a second rounding to a short float is the only one.
+    """Convert a wide float to f32, rounding to odd, so that only the second rounding, to a short float, counts.
 
     Boldo & Melquiond 2008, IEEE Trans. Comput. 57(4).
     """

@@ -230,7 +230,7 @@ def integer_pow(x: Value, y: int) -> Any:
 def pow(x: Value, y: Value) -> Any:
     """Raise x to the power y. x: float or complex; y: of the same dtype, or an integer, which is cast to it.
 
-    As C's pow: any x to the power 0 is 1, 1 to any power is 1, a negative x to a fraction is NaN.
+    As C's pow: any x to the power 0 is 1, and 1 to any power is 1. A negative x to a fraction is NaN.
 
     x: floats or complex numbers [*s]; y: the same or an integer, either may be a Python scalar or an array []. Returns
     x's dtype, [*s]. Raises DTypeError for integers x or if the dtypes differ, ShapeError if the shapes differ.

@@ -1,4 +1,4 @@
-"""Convolution in any number of spatial dimensions, in one layout. `convolution_layouts` has the others.
+"""Convolution in any number of spatial dimensions, in one layout. `convolution_layouts` has all other layouts.
 
     lhs [N, C, *spatial]   rhs [O, I, *window]   result [N, O, *positions]
 
@@ -6,8 +6,8 @@
 
 lhs' is lhs with lhs_dilation - 1 zeros between its elements, then padded (cropped for negative padding). With feature
 groups, C = groups * I, and each group of O / groups outputs sees the inputs of its group alone. With batch groups, N =
-groups * N', the result is [N', O, ...], and outputs of a group see the batches of that group. Sums are those of
-`dot_general`: float32 for the short floats, rounded once.
+groups * N' and the result is [N', O, ...]. Outputs of a group see the batches of that group. Sums are accumulated as in
+`dot_general`: in float32 for the short floats, rounded once.
 """
 
 from __future__ import annotations

@@ -166,8 +166,8 @@ def conv_general_dilated(
     negative to crop, or "SAME", "SAME_LOWER", "VALID"; feature_group_count: number of groups of features, each with its
     own out features; batch_group_count: likewise for the batch. Returns [batch / batch_group_count, out features,
     *positions], of the operands' dtype or the preferred one; bool is `or` of `and`. Raises DTypeError if the dtypes
-    differ or the preferred one does not fit, ShapeError if features or groups do not fit, ArgumentError for settings of
-    the wrong length.
+    differ or the preferred one does not fit. Raises ShapeError if features or groups do not fit, and ArgumentError for
+    settings of the wrong length.
 
     >>> conv_general_dilated(tnp.ones((1, 1, 5)), tnp.ones((1, 1, 3)), (1,), "SAME")
     Array([[[2., 3., 3., 3., 2.]]], f64)

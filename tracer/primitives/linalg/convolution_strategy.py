@@ -1,7 +1,7 @@
 """Heuristic for convolutions: a loop nest of their own, or a product with the matrix of windows.
 
-A nest runs its lanes along the last axis of the positions or, for a long window as in gradients, of the window. It pads
-the part of lhs that it needs in a small local buffer.
+A nest runs its lanes along the last axis of the positions. For a long window, as in gradients, it takes the window's
+last axis. It pads the part of lhs that it needs in a small local buffer.
 """
 
 from __future__ import annotations

@@ -209,7 +209,10 @@ def _operand_cotangent(
     ct: Any, other: Any, type: ArrayType, own: tuple[Axes, Axes], others: tuple[Axes, Axes], ct_other: Axes,
     precision: str | None,
 ) -> Any:  # fmt: skip
-    """Return an operand's cotangent. own, others: (contracted, batch) axes; ct_other: the other's free axes in ct."""
+    """Return an operand's cotangent.
+
+    own, others: (contracted, batch) axes of this and the other operand; ct_other: the other operand's free axes in ct.
+    """
     (contracted, batch), (other_contracted, other_batch) = own, others
     other_free = free_axes(len(other.type.shape), other_contracted, other_batch)
     ct, other = cotangent_operands(ct, operand_of("dot_general", other))

@@ -30,11 +30,11 @@ from tracer.primitives.linalg.matrix_stacks import LETTERS
 class Routine(Data):
     """One routine of LAPACK. See the module docstring for the words.
 
-    real, complex: the names without the letter of the dtype. words: arguments in order, + before those of complex
-    dtypes alone, - before those of real ones. letters, sizes: names of the arguments that are characters and integers.
-    arrays: names of the views, each with its item. scratch: the arrays among them of which a part needs one. inputs:
-    the arrays that are read. iterates: whether steps repeat until they converge, so that the first array must be
-    finite. Where it is not, or `info` is not 0, floats of other arrays than scratch become NaN.
+    real, complex: the names without the letter of the dtype. words: arguments in order, + before arguments of complex
+    dtypes alone, - before arguments of real ones. letters, sizes: names of the arguments that are characters and
+    integers. arrays: names of the views, each with its item. scratch: the arrays among them of which a part needs one.
+    inputs: the arrays that are read. iterates: whether steps repeat until they converge, so that the first array must
+    be finite. Where it is not, or `info` is not 0, floats of other arrays than scratch become NaN.
     """
 
     real: str

@@ -202,8 +202,8 @@ def _qr_expand(x: Any, *, full_matrices: bool, pivoting: bool) -> list[Any]:
 def _qr_jvp(ctx: Any, xs: Any, dxs: Any, *, full_matrices: bool, pivoting: bool) -> list[Any]:
     """Return dQ = Q W and dR = (X - W) R, with X = Q^H dA R^-1 and W its skew part below the diagonal.
 
-    Columns of a full Q beyond A's are turned by W alone, and rows of dA beyond Q's columns stay as they are. A wide
-    matrix is factored by its first columns. Walter & Lehmann 2010, Numer. Algorithms 54.
+    Columns of a full Q beyond A's are turned by W alone. Rows of dA beyond Q's columns stay unchanged. A wide matrix is
+    factored by its first columns. Walter & Lehmann 2010, Numer. Algorithms 54.
     """
     (dx,), (q, r, *order) = dxs, ctx.outputs
     *_, m, n = xs[0].type.shape
@@ -245,7 +245,7 @@ qr_p: Primitive = Primitive(
 
 
 def qr(x: Any, *, full_matrices: bool, pivoting: bool = False) -> list[Any]:
-    """Return Q and R with x = Q R, and with `pivoting` the order p of columns with x[:, p] = Q R."""
+    """Return Q and R with x = Q R. With `pivoting`, return also the order p of columns, with x[:, p] = Q R."""
     return list(bind_all(qr_p, [x], {"full_matrices": full_matrices, "pivoting": pivoting}))
 
 

@@ -4,8 +4,8 @@
     svd     A = U diag(s) V^H, s descending
 
 Vectors are determined up to phases, and where values are equal up to rotations among theirs. Derivatives hold for
-functions that do not depend on the choice: reciprocals of differences that rounding explains are taken as zero.
-A matrix with elements that are not finite has results of NaN.
+functions that do not depend on the choice. Reciprocals of differences that rounding explains are taken as zero. A
+matrix with elements that are not finite has results of NaN.
 """
 
 from __future__ import annotations

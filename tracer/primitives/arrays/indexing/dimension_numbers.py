@@ -107,7 +107,7 @@ class GatherDimensionNumbers:
 class ScatterDimensionNumbers:
     """Correspondence of index vectors, windows and the updates' axes. `update_window_dims` are axes of the updates.
 
-    The other fields are those of GatherDimensionNumbers, under XLA's names for scatters.
+    For the other fields see GatherDimensionNumbers; here they have XLA's names for scatters.
 
     >>> ScatterDimensionNumbers((1,), (0,), (0,)).slice_sizes(2, (5, 4))  # rows of a matrix
     (1, 4)
@@ -137,7 +137,7 @@ class ScatterDimensionNumbers:
 def out_of_bounds_message(index: int, axis: int, size: int, source: Source | None) -> str:
     """Return the text of an OutOfBoundsError, from the values that a fault reports.
 
-    `index` has had `size` added if it was negative, so a value below zero is shown as the user wrote it.
+    A negative `index` has had `size` added, so a value below zero is shown as the user wrote it.
 
     >>> print(out_of_bounds_message(-1, 0, 3, Source("demo.py", 1, "f")))
     index -4 is out of bounds for axis 0 with size 3, at demo.py:1

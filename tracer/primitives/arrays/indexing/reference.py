@@ -141,9 +141,9 @@ def gather_prepared(
 
 
 def _flat_positions(operand: Shape, starts: Any, slice_sizes: Shape) -> Any:
-    """Return the position of every element of the windows in the flat operand, in the order of the windows: [n * size].
+    """Return the position in the flat operand of every element of the windows, in the order of the windows: [n * size].
 
-    `ufunc.at` is an order faster on flat arrays than on others, and crashes for more than 32 axes.
+    `ufunc.at` is an order faster on flat arrays than on arrays of more axes, and crashes for more than 32 axes.
     """
     steps = shape.strides(operand)
     sizes = (*slice_sizes, *operand[len(slice_sizes) :])

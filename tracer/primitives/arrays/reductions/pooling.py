@@ -3,8 +3,8 @@
 The operand gets base_dilation - 1 neutral elements between its elements, and is padded with neutral elements. Then the
 windows of `sliding_windows` are reduced.
 
-The tangent of an extreme is that of the first element that attains it. So the transpose sends every cotangent to one
-element, as XLA's select-and-scatter does: see `pooling_argmax`.
+The tangent of an extreme is the tangent of the first element that attains it. So the transpose sends every cotangent to
+one element, as XLA's select-and-scatter does: see `pooling_argmax`.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Argmax of sliding windows, and the gather of tangents from it.
 
 The lattice is the padded operand that windows slide over. Its elements are numbered in row-major order along the axes
-of windows. Indices are found beside the extremes, in one pass: pairs of an extreme and its index are combined axis by
+of windows. Indices are found beside the extremes, in one pass. Pairs of an extreme and its index are combined axis by
 axis, the last first, so that of equal elements the first one of the window stays. In a window with NaN it is the first
-NaN, except for long windows that do not overlap: there it is the first element.
+NaN. In long windows that do not overlap it is the first element.
 
-Tangents are gathered at these indices and, transposed, scattered to them: in parallel along axes without windows, and
-along all axes if no two windows overlap.
+Tangents are gathered at these indices and, transposed, scattered to them. This runs in parallel along axes without
+windows, and along all axes if no two windows overlap.
 """
 
 from __future__ import annotations

@@ -267,7 +267,7 @@ argmax_p, argmin_p = (
 
 
 def argmax(operand: Value, axis: int, index_dtype: DType = dtypes.I64) -> Any:
-    """Find the index of the maximum along an axis: of the first if several are equal, or of the first NaN.
+    """Find the index of the maximum along an axis: the first of equal ones, or the first NaN.
 
     Complex numbers compare by real, then by imaginary part.
 
@@ -282,7 +282,7 @@ def argmax(operand: Value, axis: int, index_dtype: DType = dtypes.I64) -> Any:
 
 
 def argmin(operand: Value, axis: int, index_dtype: DType = dtypes.I64) -> Any:
-    """Find the index of the minimum along an axis: of the first if several are equal, or of the first NaN.
+    """Find the index of the minimum along an axis: the first of equal ones, or the first NaN.
 
     Complex numbers compare by real, then by imaginary part.
 

@@ -1,7 +1,7 @@
 """`custom_linear`: the tangents of a custom_vjp function, defined by their transpose, the user's backward function.
 
 In reverse mode the equation stands in linear programs until they are transposed, and is not executed. In forward mode,
-or if residuals have tangents, it expands to the transpose of the backward function, which must be linear in its
+or if residuals have tangents, it expands to the transpose of the backward function. This function must be linear in its
 cotangents. Its own derivative uses a rule whose backward function is the derivative of the user's. So a second
 derivative only requires that the user's functions are differentiable.
 """

@@ -80,7 +80,7 @@ def _run_split(
     """Run a rule with tangents in a trace of their own.
 
     Returns its outputs, the residuals, the linear program from residuals and active tangents to nonzero tangents, and
-    the flags of these. Raises ArgumentError if an output depends on a tangent.
+    these tangents' flags. Raises ArgumentError if an output depends on a tangent.
     """
     with open_trace(stage_process, rule.name, staging=False) as linear:
         types = [tangent_type(x.type) for x in xs]

@@ -1,13 +1,13 @@
 """Checkpoint schedule: pulling cotangents back through a loop of unknown length, in a given number of bytes.
 
 The first steps leave their residuals on stacks, which take half of the memory. If the loop goes on, the other half
-holds the residuals of one chunk of steps and checkpoints: carries at the start of equal segments. When half of the
-slots are taken, every other checkpoint is dropped and the segments double (online checkpointing: Stumm & Walther 2010,
-SIAM J. Sci. Comput. 32(2)). Backwards, each segment is rerun from its checkpoint. One longer than a chunk leaves more
-checkpoints in the free slots, spaced as in treeverse (Griewank 1992, Optim. Methods Softw. 1(1)).
+holds the residuals of one chunk of steps and checkpoints. These are carries at the start of equal segments. When half
+of the slots are taken, every other checkpoint is dropped and the segments double. This is online checkpointing (Stumm &
+Walther 2010, SIAM J. Sci. Comput. 32(2)). Backwards, each segment is rerun from its checkpoint. One longer than a chunk
+leaves more checkpoints in the free slots, spaced as in treeverse (Griewank 1992, Optim. Methods Softw. 1(1)).
 
-With S slots and chunks of L steps, N steps cost at most N (2 + r) forward steps besides those of the loop itself, r the
-smallest integer with binomial(S/2 + r, r) >= 4 N / (S L). r is 1 up to some S^2 L / 8 steps, and at most log2(4 N / (S
+With S slots and chunks of L steps, N steps cost at most N (2 + r) forward steps besides the loop's own. Here r is the
+smallest integer with binomial(S/2 + r, r) >= 4 N / (S L). It is 1 up to some S^2 L / 8 steps, and at most log2(4 N / (S
 L)) if S/2 is at least that.
 """
 

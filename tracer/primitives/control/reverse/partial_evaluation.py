@@ -1,8 +1,8 @@
 """Partial evaluation of programs that are linear in some inputs: a primal part, and a linear part.
 
 Transposition runs the first and transposes the second. Some loops have a count, or carries, that depend on no linear
-input. Such a loop is split as if it were differentiated: a loop of primal values leaves residuals on stacks, and a loop
-of linear steps, which has a transpose, reads them.
+input. Such a loop is split as if it were differentiated. A loop of primal values leaves residuals on stacks. A loop of
+linear steps, which has a transpose, reads them.
 """
 
 from __future__ import annotations

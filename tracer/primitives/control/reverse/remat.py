@@ -1,7 +1,7 @@
 """`checkpoint`: a nested program whose derivative recomputes the values it did not save.
 
 It runs as a call does. Linearised, it returns the values that its policy saves. Its linear part is a `checkpoint` of
-(inputs, saved values, tangents) that recomputes what it needs, as does the transpose of that. Chen, Xu, Zhang &
+(inputs, saved values, tangents) that recomputes the values it reads. So is that part's transpose. Chen, Xu, Zhang &
 Guestrin 2016, "Training deep nets with sublinear memory cost".
 """
 
@@ -41,7 +41,7 @@ from tracer.trace.trace import Operand, bind_all
 class Policy:
     """Choice of the values that a checkpoint saves: saves(primitive, *operand types, **params) -> bool.
 
-    Policies are equal if these functions are. `a | b` saves what either saves.
+    Policies are equal if these functions are. `a | b` saves values that either saves.
     """
 
     __slots__ = ("name", "saves")
@@ -147,7 +147,7 @@ def checkpointed(program: Program, policy: Policy, prevent_cse: bool, *operands:
     return bind_all(checkpoint_p, operands, {"program": program, "policy": policy, "prevent_cse": prevent_cse})
 
 
-# The split of a program into what is computed first, and what is computed again
+# The split of a program into a part that is computed first, and a part that is computed again
 
 
 class _Split(NamedTuple):
@@ -164,7 +164,7 @@ class _Split(NamedTuple):
 
 @remembered
 def _split(program: Program, policy: Policy, prevent_cse: bool, linearize: Any, active: tuple[bool, ...]) -> _Split:
-    """Linearise the program, save the values that the policy chooses, and recompute the rest in the linear part.
+    """Linearise the program, save the values that the policy chooses, and recompute all others in the linear part.
 
     Nested checkpoints save the policy's values too, since these are kept in any case.
     """

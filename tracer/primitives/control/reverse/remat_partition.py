@@ -1,4 +1,4 @@
-"""Partition of a checkpointed program: the equations that run first, and those that are rerun for some of its values.
+"""Partition of a checkpointed program: the equations that run first, and the equations rerun for some of its values.
 
 A policy chooses the values that may be saved. Other wanted values are recomputed from the program's inputs and from
 saved values. Loops and branches are partitioned themselves. A scan that is rerun takes the values that its steps saved
@@ -117,7 +117,7 @@ class Divider:
                 kept.update(v for v in values if isinstance(v, Var) and not isinstance(v.type, StackType))
 
     def _kept_within(self, equation: Equation) -> Sequence[Var]:
-        """Return the results that hold values kept in a body: rows of a scan, results of a branch, stacks of a loop.
+        """Return the results that hold values kept in a body: rows of a scan, branches' results, a loop's stacks.
 
         A carry counts as kept if the previous step kept it. The number of steps of a loop is always kept.
         """
@@ -287,7 +287,7 @@ class Divider:
 
 
 def _slots_of(saved: Sequence[Var], outputs: Sequence[Atom], slots: list[Type]) -> list[int]:
-    """Return the slot of each saved value: the slot of the result it equals, or one of its type, appended at need."""
+    """Return the slot of each saved value: the slot of an equal result, or one of its type, appended at need."""
     there = {atom: n for n, atom in enumerate(outputs) if atom.type == slots[n]}
     numbers: list[int] = []
     for v in saved:

@@ -20,7 +20,7 @@ from tracer.trace.stage import stage
 def repeating(program: Program, active: Sequence[bool], split: LinearizedProgram) -> LinearizedProgram:
     """Rewrite a split so that its residuals are inputs of the program, at the active inputs.
 
-    If a step of a loop passes on a stack without its top, the popped item is the residual: the next step has another
+    If a step of a loop passes on a stack without its top, the popped item is the residual. The next step has another
     stack, and no stack holds stacks.
     """
     count = len(program.inputs)

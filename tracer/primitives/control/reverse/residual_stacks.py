@@ -1,7 +1,7 @@
 """Stacks of run-time length: storage for the residuals of a loop with an unknown trip count.
 
 A stack holds equal items. Beyond its length it holds zeros without end, so that the cotangent of a stack may start
-empty: reading there gives zeros, writing there extends it. All operations are linear in stacks and items together, and
+empty. Reading there gives zeros, writing there extends it. All operations are linear in stacks and items together, and
 each is the transpose of another:
 
     push <-> pop          item <-> add_at        put <-> put and item        add_stacks <-> fan-out
@@ -284,8 +284,8 @@ add_stacks_p = Primitive(
 def add_stacks(a: Operand, b: Operand) -> Operand:
     """Add stacks item by item, the shorter one extended with zeros.
 
-    If one is known to be a few items on an empty stack, these are added to the other one by one. Else a loop whose
-    steps each add to one item would take quadratic time.
+    If one is a few items on an empty stack, these are added to the other one by one. Else a loop whose steps each add
+    to one item would take quadratic time.
     """
     for whole, few in ((a, b), (b, a)):
         items = _items_added(few)

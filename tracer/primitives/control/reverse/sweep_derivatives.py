@@ -27,7 +27,7 @@ Jvp = Callable[..., Any]  # as `jvp_program`: (program, active, instantiate) -> 
 
 
 def keeping_carries(sweep: Sweep) -> Sweep:
-    """Return the sweep with the carries as residuals of a step, from which the others are recomputed."""
+    """Return the sweep with the carries as residuals of a step; the step's own residuals are recomputed from them."""
     assert sweep.backward is not None
     c, x = sweep.consts, sweep.carries
 
@@ -156,8 +156,8 @@ def among(wider: Sweep, sweep: Sweep, own: Sequence[Any], others: Sequence[Any])
 def pushed_forward(sweep: Sweep, jvp: Jvp) -> Sweep:
     """Return the sweep of the loop that carries (x, dx), with constants (c, dc).
 
-    Its cotangents are those of (dc, c) and (dx, x), in this order: (d ct c, ct c, d ct x, ct x). So pulling them back
-    is the derivative of `backward`.
+    Its cotangents are the cotangents of (dc, c) and (dx, x), in this order: (d ct c, ct c, d ct x, ct x). So pulling
+    them back is the derivative of `backward`.
     """
     assert sweep.backward is not None
     c, x, m = sweep.consts, sweep.carries, sum(sweep.moving_consts)

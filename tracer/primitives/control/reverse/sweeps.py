@@ -1,12 +1,12 @@
 """Sweeps: a loop in the form its derivative needs, one pass forwards and one back; and their batching.
 
-With x the carries, c the constants and r the residuals of a step, all of a sweep's programs are closed:
+With x the carries, c the constants and r a step's residuals, all of a sweep's programs are closed:
 
     cond(cond_consts, x) -> bool[]              forward(c, x) -> x, r
     linear(c, r, dc, dx) -> dx                  backward(c, r, ct c, ct x) -> ct c, ct x
 
-`backward` is the transpose of `linear` that adds to the cotangents of the constants, so that a step which reads one
-element of an array adds to that one. Only the constants and carries flagged in `moving` have tangents.
+`backward` is the transpose of `linear` that adds to the cotangents of the constants. So a step that reads one element
+of an array adds to this element's cotangent. Only the constants and carries flagged in `moving` have tangents.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Sweep:
     """Loop in the form of the module's docstring. `backward` is None before transposition.
 
     moving: flags of the constants and the carries. memory: bytes for residuals and checkpoints. symmetric: whether
-    second derivatives are known to be symmetric, as they are without custom rules; others are transposed by `adjoint`.
+    second derivatives are known to be symmetric, as they are without custom rules; otherwise `adjoint` transposes them.
     """
 
     cond: Program
@@ -70,7 +70,7 @@ class Sweep:
         return {name: value for name, value in found.items() if value is not None}
 
     def split(self, values: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
-        """Return operands by role: constants of the condition, constants, carries, and the rest."""
+        """Return operands by role: constants of the condition, constants, carries, and further operands."""
         first, second = self.cond_consts, self.cond_consts + self.consts
         third = second + self.carries
         return list(values[:first]), list(values[first:second]), list(values[second:third]), list(values[third:])
