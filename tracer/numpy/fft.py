@@ -253,7 +253,7 @@ def _over(name: str, fft_type: str, a: Any, s: Any, axes: Any, norm: str | None)
 
 
 def _axes(name: str, x: Array, s: Any, axes: Any) -> list[int]:
-    """Return the axes from the front: by default all, or as many of the last as there are lengths."""
+    """Return the axes from the front. By default these are all axes, or as many of the last as there are lengths."""
     if axes is None:
         count = x.ndim if s is None else len(s)
         axes = range(-count, 0)

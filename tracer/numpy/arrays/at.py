@@ -55,7 +55,7 @@ class At:
 
 
 class AtIndex:
-    """Update of `x` at an index, as `x.at[i]`: the methods return a copy of x with the elements at i changed.
+    """Update of `x` at an index, as `x.at[i]`; its methods return a copy of x with changed elements at i.
 
     mode: for indices out of bounds: an error (None), "clip", "wrap", "fill" or "drop" (writes nothing),
     "promise_in_bounds". unique_indices: a promise that no index repeats. indices_are_sorted: ignored.

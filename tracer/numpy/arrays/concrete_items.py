@@ -1,8 +1,8 @@
 """`x[i]` and `x[i] = v` on concrete arrays, by NumPy, with a copy of the elements as the result.
 
 So every index and scalar has one cost, where a staged operation would serve one of each. `x[i] = v` writes into the
-array's own memory if no other object holds it, by its reference count, so a loop over n elements takes O(n) time.
-Threads that write to one handle, or read it meanwhile, race as on NumPy arrays: large copies run without the
+array's own memory if no other object holds it, by its reference count. So a loop over n elements takes O(n) time.
+Threads that write to one handle, or read it meanwhile, race as on NumPy arrays. Large copies run without the
 interpreter's lock (docs/transforms.md, Writing to arrays).
 """
 
@@ -99,8 +99,8 @@ def written(
 
     in_place: whether the caller rebinds the handle to the result, so that memory it alone holds may be overwritten.
 
-    Return None for cases that `updates` handles: traced arrays, casts that NumPy makes otherwise, combinations at
-    indices that may repeat, and errors.
+    Return None for cases that `updates` handles. These are traced arrays, casts that NumPy makes otherwise,
+    combinations at indices that may repeat, and errors.
     """
     if x._trace is not None or x._weak or state.innermost is not None or type(x._type) is KeyType:
         return None

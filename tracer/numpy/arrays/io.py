@@ -151,7 +151,7 @@ def array_repr(
     """Return the array as `repr` shows it, with another width or fewer digits.
 
     arr: any shape; max_line_width: of a line, in characters; precision: digits after the point; suppress_small: write
-    numbers that round to 0 as 0. The defaults are those of `set_printoptions`. Returns a str.
+    numbers that round to 0 as 0. `set_printoptions` has the defaults. Returns a str.
 
     >>> tnp.array_repr(tnp.asarray([1, 2]))
     'Array([1, 2], i64)'

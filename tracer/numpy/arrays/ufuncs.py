@@ -41,7 +41,7 @@ class ufunc(metaclass=_Kind):  # noqa: N801  # NumPy's name
     The functions of `tracer.numpy` that are ufuncs in NumPy count as instances.
 
     func: of `nin` scalars [], returns `nout` scalars; identity: the start value of a fold, if there is one. Shapes
-    broadcast; dtypes are those that func returns.
+    broadcast; func's results give the dtypes.
 
     >>> longer = tnp.frompyfunc(lambda x, y: tnp.sqrt(x * x + y * y), nin=2, nout=1, identity=0.0)
     >>> longer(3.0, tnp.asarray([4.0, 0.0]))
@@ -96,7 +96,7 @@ class ufunc(metaclass=_Kind):  # noqa: N801  # NumPy's name
         return reshape(result, kept) if keepdims else result
 
     def accumulate(self, a: Any, axis: int = 0, dtype: Any = None) -> Array:
-        """Return the folds of the first element along an axis, of the first two, and so on, in the operand's shape."""
+        """Return the fold of every leading part of an axis, from one element to all, in the operand's shape."""
         x = moveaxis(self._operand("accumulate", a, dtype), axis, 0)
         if not x.shape[0]:
             return moveaxis(x, 0, axis)

@@ -44,7 +44,7 @@ def bessel_i(name: str, order: int, x: Any, *, scaled: bool) -> Array:
 
 
 def _power_series(order: int, x: Array) -> Array:
-    """Return the power series by the share of x^2 in that of the farthest point, so that no coefficient overflows."""
+    """Return the power series by the share of x^2 in the farthest point's square, so that no coefficient overflows."""
     share = (x / _FAR) ** 2
     coefficients = [
         float(Fraction(_FAR * _FAR / 4) ** k / (math.factorial(k) * math.factorial(k + order)))
@@ -64,7 +64,10 @@ def _asymptotic_series(order: int, size: Array) -> Array:
 
 
 def _polynomial(coefficients: list[float], x: Array) -> Array:
-    """Return the polynomial, by four of the fourth power side by side: one chain of products waits for each of them."""
+    """Return the polynomial as four polynomials of x^4, side by side.
+
+    In a single chain each product would wait for the one before.
+    """
     square = x * x
     fourth = square * square
     parts = []

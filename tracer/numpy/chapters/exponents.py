@@ -52,8 +52,8 @@ def frexp(x: Any, /) -> tuple[Array, Array]:
     x: real numbers [*s]. Returns two arrays [*s]: floats, float32 for integers up to 32 bits, else the default float;
     and int32.
 
-    Zeros, infinities and NaN are their own fractions with exponent 0. The derivative is that of the fraction with a
-    constant exponent.
+    Zeros, infinities and NaN are their own fractions with exponent 0. The derivative is the derivative of the fraction
+    with a constant exponent.
 
     >>> tnp.frexp(tnp.asarray([6.0, -0.1]))
     (Array([ 0.75, -0.8 ], f64), Array([ 3, -3], i32))

@@ -45,8 +45,8 @@ def polyfit(
     full: return also the sums of squared distances, the rank, the singular values of the scaled powers, and rcond.
     rcond: singular values below it times the largest count as 0, by default n times the machine's epsilon.
 
-    Concrete points with fewer than deg + 1 distinct x, and `rcond` or `full`, use singular values, which give the
-    solution of least norm. All others use Householder reflections of the scaled powers, which compile and
+    Concrete points with fewer than deg + 1 distinct x, and `rcond` or `full`, use singular values. These give the
+    solution of least norm. In all other cases Householder reflections of the scaled powers are used. They compile and
     differentiate, and need deg + 1 distinct x. Raises ShapeError for fewer points, TracerArrayError for `rcond` and
     `full` of traced points.
 
@@ -149,7 +149,10 @@ def _squares(x: Array) -> Array:
 
 
 def _triangular(matrix: Array, right: Array) -> tuple[Array, Array]:
-    """Return R and Q' b of matrix = Q R, by a reflection for each column: Golub & Van Loan, Matrix Computations 5.2."""
+    """Return R and Q' b of matrix = Q R, by a reflection for each column.
+
+    Golub & Van Loan, Matrix Computations 5.2.
+    """
     rows, columns = matrix.shape
     place = arange(rows)
     for k in range(columns if rows > columns else rows - 1):
@@ -187,7 +190,7 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Array:
 
     strip_zeros: leading zeros lower the degree, and trailing ones are roots 0. False uses the first coefficient, which
     must not be 0, and works under `jit`. By the simultaneous iteration of Aberth (1973), Math. Comp. 27(122).
-    Derivatives are those of simple roots.
+    Derivatives hold for simple roots.
 
     >>> tnp.sort(tnp.roots(tnp.asarray([1.0, -3.0, 2.0])).real)
     Array([1., 2.], f64)

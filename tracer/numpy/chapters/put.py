@@ -151,7 +151,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
 
 
 def putmask(a: Any, mask: Any, values: Any, *, inplace: bool = True) -> Array:
-    """Write, where a mask is true, the values at the same flat indices of `values`, which is repeated to a's size.
+    """Write, where a mask is true, the elements of `values` at the same flat indices; `values` is repeated to a's size.
 
     a, mask: [*s]; values: any shape. Returns a's shape and dtype. Raises ShapeError for a mask of another size.
 

@@ -99,9 +99,9 @@ _FEW = 16  # positions up to which products are taken one by one: a convolution'
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
     """Return the piecewise linear function through the points (xp, fp) at x; xp must ascend.
 
-    x: real [*s]; xp: real [n]; fp: real or complex [n]. left, right: the values outside, by default those at the ends.
-    period: of x; with it xp need not ascend. Returns floats or complex numbers [*s]. Raises DTypeError for complex x,
-    ShapeError if xp and fp differ in size, ArgumentError for a period of 0.
+    x: real [*s]; xp: real [n]; fp: real or complex [n]. left, right: the values outside, by default the values at the
+    ends. period: of x; with it xp need not ascend. Returns floats or complex numbers [*s]. Raises DTypeError for
+    complex x, ShapeError if xp and fp differ in size, ArgumentError for a period of 0.
 
     >>> tnp.interp(2.5, [1.0, 2.0, 3.0], [3.0, 2.0, 0.0])
     Array(1., f64)

@@ -44,7 +44,7 @@ def array_of(name: str, x: Any, *, copy: bool = True) -> Array:
 
 
 def _nested(name: str, x: Sequence[Any]) -> Array:
-    """Return a list or tuple as an array: one constant if it holds no Array, else a stack of its elements."""
+    """Return a list or tuple as an array: one constant if it holds no Array, else its elements stacked."""
     if _FLOATS.issuperset(map(type, x)):  # a fast path
         return concrete(np.array(x, config.default_float))
     if _holds_array(x):

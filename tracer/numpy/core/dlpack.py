@@ -1,7 +1,7 @@
 """DLPack: sharing memory with other libraries in both directions, without a copy where possible.
 
 An exported capsule is marked as read-only if its version supports that. It keeps the memory alive until the consumer
-releases it. Constants are shared by programs, so they are copied unless the caller forbids it: some consumers ignore
+releases it. Constants are shared by programs, so they are copied unless the caller forbids it. Some consumers ignore
 the mark and write.
 """
 
@@ -39,7 +39,7 @@ def dlpack(
     max_version: the newest capsule version that the consumer understands, as (major, minor); before (1, 0) or without
     it, the capsule has no read-only flag. copy: True to copy, False never to copy, None to copy constants only. Raises
     ExportError for another device, a stream, a dtype without a DLPack code, and a constant that may neither be copied
-    nor marked read-only; TracerArrayError for traced arrays, which have no memory.
+    nor marked read-only. Raises TracerArrayError for traced arrays, which have no memory.
     """
     if device_of(self) is not None:
         raise ExportError(

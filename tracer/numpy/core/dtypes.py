@@ -123,7 +123,7 @@ class FloatLimits:
 
 
 def finfo(dtype: Any) -> Any:
-    """Return the limits of a float dtype, or of the parts of a complex one: eps, max, min, tiny, bits and more.
+    """Return the limits of a float dtype, or of a complex dtype's parts: eps, max, min, tiny, bits and more.
 
     dtype: a dtype, or an array of any shape. Returns weak Python scalars. Raises DTypeError for integers.
 

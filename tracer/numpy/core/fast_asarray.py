@@ -166,7 +166,7 @@ def _kind_of(items: Any) -> type | None:
 
 
 def _of_arrays(x: Any) -> Value | None:
-    """Return arrays of one shape and dtype stacked as a NumPy array; None for others, and for a large result."""
+    """Return arrays of one shape and dtype stacked as a NumPy array; None for unequal arrays, and for large results."""
     first = x[0]._value
     values = []
     for item in x:

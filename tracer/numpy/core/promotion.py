@@ -120,7 +120,7 @@ def _arguments(name: str, values: tuple[Any, ...]) -> list[Any]:
         else:
             result.append(array_of(name, x, copy=copy))
             found = True
-    if not found:  # prefer a NumPy scalar: its dtype is fixed, the others must fit
+    if not found:  # prefer a NumPy scalar: its dtype is fixed, and all operands must fit
         first = next((i for i, x in enumerate(result) if isinstance(x, np.generic)), 0)
         result[first] = array_of(name, result[first])
     return result

@@ -153,7 +153,10 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:
 
 
 def _float_divmod(x: Any, y: Any) -> tuple[Array, Array]:
-    """Return quotient and remainder of floats. A zero quotient has the sign of x / y, a zero remainder that of y."""
+    """Return quotient and remainder of floats.
+
+    A zero quotient has the sign of x / y, a zero remainder the sign of y.
+    """
     left = rounding.rem(x, y)
     ratio = arithmetic.div(x, y)
     quotient = arithmetic.div(arithmetic.sub(x, left), y)
@@ -161,7 +164,7 @@ def _float_divmod(x: Any, y: Any) -> tuple[Array, Array]:
     moved = bits.and_(comparison.ne(comparison.lt(left, 0), below), comparison.ne(left, 0))
     left = comparison.select(moved, arithmetic.add(left, y), left)
     one, zero = (literal("divide", n, left.dtype, left.weak_type) for n in (1, 0))
-    negated = arithmetic.neg(left)  # -0 + 0 is 0, and the derivative of left + 0 is 1 where that of |left| is none
+    negated = arithmetic.neg(left)  # -0 + 0 is 0; left + 0 has the derivative 1 where |left| has none
     left = _where(below, arithmetic.neg(arithmetic.add(negated, zero)), arithmetic.add(left, zero))
     quotient = comparison.select(moved, arithmetic.sub(quotient, one), quotient)
     quotient = rounding.round_even(comparison.select(comparison.eq(y, 0), ratio, quotient))

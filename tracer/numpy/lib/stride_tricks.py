@@ -20,7 +20,7 @@ from tracer.trace.tracebacks import set_boundaries
 def sliding_window_view(
     x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
 ) -> Array:
-    """Return all windows of a shape in an array, as trailing axes: [n] and size w give [n - w + 1, w].
+    """Return all windows of a shape in an array, as trailing axes. For [n] and size w the result is [n - w + 1, w].
 
     x: [*s]; window_shape: a size, or one for each axis; axis: the axes of the windows, by default all; subok: ignored.
     Returns x's dtype. Raises ShapeError if the numbers of sizes and axes differ, or a window exceeds its axis;

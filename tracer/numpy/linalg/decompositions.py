@@ -114,10 +114,10 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool | None = None) 
     """Return the eigenvalues, in ascending order, and eigenvectors of Hermitian matrices.
 
     a: [*s, n, n]; UPLO: "L" reads the lower triangle alone, "U" the upper; symmetrize_input: decompose (a + a^H) / 2,
-    the default without UPLO. Returns real numbers [*s, n] and eigenvectors [*s, n, n], as columns. Raises
-    LinAlgError if a concrete matrix has elements that are not finite; a traced one has results of NaN. Signs and phases
-    of vectors are any. Where eigenvalues are equal, derivatives hold for functions of the space of their vectors and of
-    their sum, and not for V f(w) V^H: `tracer.scipy.linalg.expm` and `funm` have those.
+    the default without UPLO. Returns real numbers [*s, n] and eigenvectors [*s, n, n], as columns. Raises LinAlgError
+    if a concrete matrix has elements that are not finite; a traced one has results of NaN. Signs and phases of vectors
+    are any. Where eigenvalues are equal, derivatives hold for functions of the space of their vectors and of their sum.
+    They do not hold for V f(w) V^H, for which `tracer.scipy.linalg.expm` and `funm` have derivatives.
 
     >>> tnp.linalg.eigh(tnp.asarray([[3.0, 0.0], [0.0, 2.0]])).eigenvalues
     Array([2., 3.], f64)

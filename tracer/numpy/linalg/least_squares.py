@@ -26,7 +26,7 @@ from tracer.transforms.custom.derivatives import custom_jvp
 
 
 def _relative(x: Array, factor: int = 1) -> float:
-    """Return the default share of the largest singular value below which others count as zero."""
+    """Return the default share of the largest singular value, below which a singular value counts as zero."""
     return float(factor * np.finfo(x.dtype).eps) * (x.shape[-1] if x.shape[-1] > x.shape[-2] else x.shape[-2])
 
 
@@ -37,7 +37,7 @@ def _threshold(limit: Any, like: Array) -> Array:
 
 
 def _inverted(values: Array, limit: Any) -> Array:
-    """Return reciprocals of singular values, zero for those up to `limit` times the largest."""
+    """Return reciprocals of singular values, zero for values up to `limit` times the largest."""
     if not values.shape[-1]:
         return values
     kept = values > _threshold(limit, values) * max(values, -1, keepdims=True)

@@ -214,8 +214,8 @@ def inverse(x: Array) -> Array:
 def tensorinv(a: Any, ind: int = 2) -> Array:
     """Return the inverse of an array as a linear map from its last axes to its first `ind` axes.
 
-    a: [*s, *t], with as many elements in the first `ind` sizes as in the others. Returns floats or complex numbers
-    [*t, *s], such that tensordot(tensorinv(a, ind), tensordot(a, x)) is x. Raises ShapeError for other sizes.
+    a: [*s, *t], with as many elements in the first `ind` axes as in the last. Returns floats or complex numbers [*t,
+    *s], such that tensordot(tensorinv(a, ind), tensordot(a, x)) is x. Raises ShapeError for other sizes.
 
     >>> tnp.linalg.tensorinv(tnp.eye(6).reshape(2, 3, 6)).shape
     (6, 2, 3)

@@ -134,7 +134,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
 
 
 def outer(a: Any, b: Any, out: None = None) -> Array:
-    """Return the products of each element of `a` with each element of `b`, both flattened: [size of a, size of b].
+    """Return the products of each element of `a` with each of `b`, both flattened: [size of a, size of b].
 
     a, b: any shapes. Returns the promoted dtype.
 
@@ -192,8 +192,8 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     """Return the vector product of vectors of three components; of two, its third component.
 
     a: [*s, n], vectors along axisa; b: [*t, m], vectors along axisb; axisa, axisb, axisc: by default the last; axis:
-    all three at once. Returns vectors along axisc in the shape to which *s and *t broadcast, without that axis if both
-    have two components, in the promoted dtype. Raises ShapeError for vectors of other sizes.
+    all three at once. Returns vectors along axisc in the shape to which *s and *t broadcast, in the promoted dtype.
+    That axis is absent if both have two components. Raises ShapeError for vectors of other sizes.
 
     >>> tnp.cross(tnp.asarray([1, 0, 0]), tnp.asarray([0, 1, 0]))
     Array([0, 0, 1], i64)

@@ -212,7 +212,7 @@ def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> 
 
 
 def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:
-    """Return the index of the maximum along an axis, or in the flattened array: the first of ties, or of NaN.
+    """Return the index of the maximum along an axis, or in the flat array: the first of ties, or of NaN.
 
     a: [*s]; axis: an axis, or None to flatten. Returns int64 [*s minus axis], or [] without an axis. Raises ShapeError
     for no elements.
@@ -224,7 +224,7 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool = F
 
 
 def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:
-    """Return the index of the minimum along an axis, or in the flattened array: the first of ties, or of NaN.
+    """Return the index of the minimum along an axis, or in the flat array: the first of ties, or of NaN.
 
     a: [*s]; axis: an axis, or None to flatten. Returns int64 [*s minus axis], or [] without an axis. Raises ShapeError
     for no elements.

@@ -166,7 +166,7 @@ def _bisected(x: Array, values: Array, *, right: bool) -> Array:
 
 
 def _before(a: Array, b: Array) -> Array:
-    """Return a < b with NaN as the maximum. Complex numbers are ordered as by `sort`, those with NaN parts last."""
+    """Return a < b with NaN as the maximum. Complex numbers are ordered as by `sort`, numbers with NaN parts last."""
     if not dtypes.is_inexact(a.dtype):
         return _less(a, b)
     if not dtypes.is_complex(a.dtype):

@@ -1,6 +1,6 @@
 """Array creation: from values, and filled.
 
-The default dtype of floats is `config.default_float`; that of integers is `config.default_int`.
+The default dtypes are `config.default_float` for floats, and `config.default_int` for integers.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
     """Convert numbers, NumPy arrays, nested lists, and objects with `__array__` or `__dlpack__` to an array.
 
     a: an Array is returned as it is, a NumPy array is copied, Python scalars become weak arrays; dtype: by default the
-    value's: int64 for an int, the default float or complex128 for others; order: ignored; copy: True for another
-    handle, False for the memory of a buffer, which must not be written to afterwards. Returns the shape of the value.
-    Raises ArgumentError for values that are not numbers and where copy=False needs a copy, ShapeError for ragged lists.
+    value's: `config.default_int` for an int, `config.default_float` for a float, complex numbers likewise; order:
+    ignored; copy: True for another handle, False for the memory of a buffer, which must not be written to afterwards.
+    Returns the shape of the value. Raises ArgumentError for values that are not numbers and where copy=False needs a
+    copy, ShapeError for ragged lists.
 
     >>> tnp.asarray([[1, 2], [3, 4]], dtype="float32")
     Array([[1., 2.],

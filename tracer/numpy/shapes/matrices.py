@@ -150,7 +150,7 @@ def diagflat(v: Any, k: int = 0) -> Array:
 
 
 def _with_diagonal(x: Array, k: int) -> Array:
-    """Return the matrix with a vector on its k-th diagonal: the elements are padded n + 1 apart, then cut into rows."""
+    """Return the matrix with a vector on its k-th diagonal. The elements are padded n + 1 apart, then cut into rows."""
     n = x.shape[0] + (k if k > 0 else -k)
     if x.shape[0] == 0:
         return broadcast_in_dim(cast(array_of("diag", 0), x.dtype), (n, n), ())

@@ -1,4 +1,4 @@
-"""Selection by arrays of indices or masks: `take`, `choose`, `compress` and others."""
+"""Selection by arrays of indices or masks, such as `take`, `choose` and `compress`."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = N
 
 
 def along(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Array, tuple[Any, ...]]:
-    """Return the array and an index array for every axis: `indices` along one, counted up along the others."""
+    """Return the array and an index array for every axis: `indices` along one axis, 0, 1, 2, ... along any other."""
     x, wanted = array_of(name, arr), array_of(name, indices)
     if axis is None:
         x, axis = ravel(x), 0

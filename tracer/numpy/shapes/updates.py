@@ -185,7 +185,10 @@ def _in_slices(x: Array, index: Index, v: Array, how: Update) -> Array:
 def _scattered(
     x: Array, index: Index, v: Array, how: Update, mode: GatherScatterMode, unique: bool, *, wrap: bool, modulo: bool
 ) -> Array:
-    """Return x with a scatter. Axes with slices of step 1 are windows; others are components of the index vectors."""
+    """Return x with a scatter.
+
+    Axes with slices of step 1 are windows; all other axes are components of the index vectors.
+    """
     by_axis = {axis: places for axis, _, places in index.arrays}
     strided = [a for a, t in enumerate(index.taken) if abs(t.step) != 1 and t.size != 1]
     windows = [a for a in range(x.ndim) if a not in by_axis and a not in strided and a not in index.dropped]
