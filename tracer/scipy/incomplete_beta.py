@@ -4,7 +4,7 @@ With D = x^a (1 - x)^b / (a B(a, b)) and F the continued fraction of DLMF 8.17.2
 
     I(a, b, x) = D F where x <= (a + 1) / (a + b + 2), otherwise 1 - I(b, a, 1 - x)
 
-The complement 1 - I(a, b, x) uses the same terms, as 1 - D F below and D F above: for x near 0, I(b, a, 1 - x) would
+The complement 1 - I(a, b, x) uses the same terms, as 1 - D F below and D F above. For x near 0, I(b, a, 1 - x) would
 lose x, as 1 - x rounds to 1. F converges after about 5 sqrt(max(a, b)) terms. The derivative by x is the density. The
 derivatives by `a` and `b` differentiate the terms. They need a minimal number of terms, as F itself may end early if
 `a` or `b` is whole. NIST Digital Library of Mathematical Functions, 8.17; Lentz 1976, Applied Optics 15(3).
@@ -48,8 +48,8 @@ _SETTLED = 2.0**-52
 def incomplete_beta(a: Array, b: Array, x: Array) -> Array:
     """Return I(a, b, x) of arrays of one dtype; NaN for NaN, for a or b negative, and for x outside [0, 1].
 
-    The limits at a or b of 0 or infinity are jumps: at x = 0 where a = 0 or b is infinite, at x = 1 where b = 0 or a is
-    infinite, NaN where both say so.
+    The limits at a or b of 0 or infinity are jumps, at x = 0 where a = 0 or b is infinite. They are at x = 1 where b =
+    0 or a is infinite, and NaN where both say so.
     """
     return _at_shares(_inside, a, b, x, lambda x: x)
 

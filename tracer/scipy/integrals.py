@@ -84,7 +84,7 @@ def sici(x: Any) -> tuple[Array, Array]:
 
 
 def fresnel(x: Any) -> tuple[Array, Array]:
-    """Return Fresnel's integrals S and C, of the sine and of the cosine of π t² / 2 from 0 to x.
+    """Return Fresnel's integrals S and C, of the sine and the cosine of π t² / 2 from 0 to x.
 
     >>> tracer.scipy.special.fresnel(1.0)
     (Array(0.43825915, f64), Array(0.7798934, f64))
@@ -286,7 +286,7 @@ _fresnel_c.defjvps(lambda dx, _, x: dx * _wave(absolute(x))[1])
 
 
 def _wave(x: Array) -> tuple[Array, Array]:
-    """Return the sine and the cosine of π x² / 2: with x = n + f, x² = n² + 2 n f + f², where n f is exact."""
+    """Return the sine and the cosine of π x² / 2. With x = n + f, x² = n² + 2 n f + f², where n f is exact."""
     finite = where(x < inf, x, 0.0)
     whole = round(finite)
     rest = finite - whole

@@ -189,8 +189,8 @@ def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
 def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, ...]:
     """Return (p, l, u) with a = p l u, where p is a permutation matrix; (p l, u) if `permute_l`.
 
-    a: [*s, m, n]. Returns floats p [*s, m, m], and floats or complex numbers l [*s, m, k] with unit
-    diagonal, u [*s, k, n], where k = min(m, n). By partial pivoting: no element of l exceeds 1 in size.
+    a: [*s, m, n]. Returns floats p [*s, m, m], l [*s, m, k] with unit diagonal, and u [*s, k, n], where k = min(m, n).
+    l and u may be complex. By partial pivoting: no element of l exceeds 1 in size.
 
     >>> p, l, u = tracer.scipy.linalg.lu(tnp.asarray([[1.0, 2.0], [4.0, 4.0]]))
     >>> p

@@ -96,8 +96,8 @@ def eigh(
 
     a, b: [*s, n, n]; lower: the triangle to read; eigvals_only: return eigenvalues alone; turbo: without effect;
     eigvals: the first and the last index wanted, two integers; type: 1 for a v = w b v, 2 for a b v = w v, 3 for b a v
-    = w v. Returns real w [*s, n] and v [*s, n, n], as columns: v^H b v = I for types 1 and 2, v^H b^-1 v = I for 3.
-    Raises LinAlgError if a concrete b is not positive definite, or concrete elements are not finite.
+    = w v. Returns real w [*s, n] and v [*s, n, n], as columns. v^H b v = I for types 1 and 2, v^H b^-1 v = I for type
+    3. Raises LinAlgError if a concrete b is not positive definite, or concrete elements are not finite.
 
     >>> tracer.scipy.linalg.eigh(tnp.asarray([[3.0, 0.0], [0.0, 2.0]]), eigvals_only=True)
     Array([2., 3.], f64)

@@ -300,8 +300,8 @@ def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float
     """Solve A X + X B = C for X.
 
     A: [n, n]; B: [m, m]; C: [n, m]; method, tol: without effect, by the Schur forms of A and B. Returns [n, m], floats
-    or complex numbers of the promoted dtype: infinity or NaN where eigenvalues of A and -B meet. Bartels & Stewart
-    1972, Commun. ACM 15(9).
+    or complex numbers of the promoted dtype. Results are infinite or NaN where eigenvalues of A and -B meet. Bartels &
+    Stewart 1972, Commun. ACM 15(9).
 
     >>> a, b = tnp.asarray([[1.0]]), tnp.asarray([[2.0]])
     >>> tracer.scipy.linalg.solve_sylvester(a, b, tnp.asarray([[6.0]]))

@@ -52,7 +52,7 @@ _FAR_OUT = (
 )  # fmt: skip
 
 # phi(t) / (t Phi(-t)) by powers of 1/t^2 from the highest down: the continued fraction of the tail, of 20 terms. Its
-# relative error is 8e-13 at t = 4, where the logarithm that it becomes part of is -10, and 3e-15 at 5.
+# relative error is 8e-13 at t = 4 and 3e-15 at 5. At 4, the logarithm that it becomes part of is -10.
 _MILLS = (
     (
         13749310575.0, 45831035250.0, 41247931725.0, 15713497800.0, 3055402350.0, 333316620.0, 21366450.0, 813960.0,

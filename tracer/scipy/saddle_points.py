@@ -1,7 +1,7 @@
 """Logarithms of gamma, beta and binomial densities, without cancellation for large parameters.
 
-Factorials are computed by the remainder R of Stirling's formula, and large terms of factorials and powers are combined
-as deviances: Loader 2000, Fast and Accurate Computation of Binomial Probabilities. With c = a + b, y = 1 - x and the
+Factorials are computed by the remainder R of Stirling's formula. Large terms of factorials and powers are combined as
+deviances (Loader 2000, Fast and Accurate Computation of Binomial Probabilities). With c = a + b, y = 1 - x and the
 deviance D(a, m) = a log(a / m) - a + m,
 
     log(m^k e^-m / k!)     = -D(k, m) - log(2π k) / 2 - R(k)

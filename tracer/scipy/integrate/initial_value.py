@@ -50,14 +50,14 @@ def solve_ivp(
     default in forward mode. vectorized: accepted for SciPy. max_steps: steps at most, a concrete integer.
 
     Returns `OdeResult`. Shapes under `jit` do not depend on values: the results have as many columns as t_eval, or
-    max_steps (1000) + 1, and `num_points` says how many are used; further ones repeat the last, or are NaN where a
-    time of t_eval is not reached. Outside `jit`, results are as long as in SciPy, and the number of steps has no limit
-    by itself; with t_eval, without events and dense_output, it has none under `jit` either. Lanes of `vmap` end by
-    themselves. Raises ArgumentError for an unknown method, and for values that do not fit, ShapeError for a y0 that is
-    no vector.
+    max_steps (1000) + 1, and `num_points` says how many are used; further ones repeat the last, or are NaN where a time
+    of t_eval is not reached. Outside `jit`, results are as long as in SciPy, and the number of steps has no limit by
+    itself; with t_eval, without events and dense_output, it has none under `jit` either. Lanes of `vmap` end by
+    themselves. Raises ArgumentError for an unknown method and for values that do not fit, ShapeError for y0 that is no
+    vector.
 
-    Derivatives of every mode and order are derivatives of the steps taken, with Radau's stages and the times of events
-    by the implicit function theorem.
+    Derivatives of every mode and order are derivatives of the steps taken. Radau's stages and the times of events have
+    derivatives by the implicit function theorem.
 
     >>> result = tracer.scipy.integrate.solve_ivp(lambda t, y: -y, (0.0, 2.0), [1.0], t_eval=[0.0, 1.0, 2.0], rtol=1e-8)
     >>> result.y.round(4), result.message

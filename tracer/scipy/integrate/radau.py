@@ -1,7 +1,7 @@
 """Radau IIA of order 5, an implicit method for stiff problems: Hairer & Wanner, Solving ODEs II, section IV.8.
 
 The stages solve a nonlinear system by Newton's method with one Jacobian per accepted step. The eigenvectors of the
-method's matrix split its linear systems into a real and a complex one, of the size of the problem. The stages have
+method's matrix split its linear systems in two, a real and a complex one, of the problem's size. The stages have
 derivatives by the implicit function theorem.
 """
 

@@ -48,7 +48,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, i
     """Integrate samples from the first to each next one by trapezoids.
 
     y: numbers [*s], n along the axis; x: real numbers [n] or [*s], their places; dx: the distance of places where x is
-    None; axis: one axis. initial: 0 or None, what stands before the results. Returns floats or complex numbers: n - 1
+    None; axis: one axis. initial: 0 or None, the value before the results. Returns floats or complex numbers: n - 1
     along the axis, or n with `initial`. Raises ShapeError where x does not fit, ArgumentError for another `initial`.
 
     >>> tracer.scipy.integrate.cumulative_trapezoid(tnp.asarray([1.0, 2.0, 3.0]), initial=0)

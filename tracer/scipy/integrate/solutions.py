@@ -21,7 +21,7 @@ _MESSAGES = {
 
 
 class OdeSolution(NamedTuple):
-    """Solution of `solve_ivp` as a function of time, a tree of arrays: sol(t) for times [] or [m] is [n] or [n, m].
+    """Solution of `solve_ivp` as a function of time, a tree of arrays: sol(t) is [n], or [n, m] for times [m].
 
     ts: the ends of steps [k + 1], ys: the values there [k + 1, n]; sizes: of the steps [k]; coefficients: of the powers
     of the share of each step [k, d, n]; steps: how many of them are used.

@@ -111,8 +111,8 @@ def periodic_slopes(places: Array, values: Array) -> Array:
     before = concatenate([h[-1:], h[:-1]])
     earlier = concatenate([m[-1:], m[:-1]])
     side = 3 * (h[:, None] * earlier + before[:, None] * m)
-    # The corners' elements are a matrix of rank one: Sherman & Morrison 1950, Ann. Math. Statist. 21(1). With the
-    # shift g = -main[0] the rest stays diagonally dominant, so its solution needs no pivots.
+    # The corners' elements are a matrix of rank one: Sherman & Morrison 1950, Ann. Math. Statist. 21(1). With the shift
+    # g = -main[0] the other rows stay diagonally dominant, so the solution needs no pivots.
     main = 2 * (h + before)
     shift, up, low = -main[0], before[n - 1], h[0]  # elements [n - 1, 0] and [0, n - 1]
     main = main.at[0].add(-shift).at[n - 1].add(-up * low / shift)

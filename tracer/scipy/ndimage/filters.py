@@ -190,7 +190,7 @@ def median_filter(input: Any, size: Any, mode: str = "reflect", cval: Any = 0.0,
 def _middle(parts: list[Array]) -> Array:
     """Return the medians of an odd number of arrays, by comparisons of pairs, with NaN where one of them is.
 
-    Of half the arrays and two, the minimum and the maximum are no medians: each time one more array replaces them.
+    Of half the arrays and two more, the minimum and the maximum are no medians. Each time one more array replaces them.
     """
     half = len(parts) // 2
     kept, rest = parts[: half + 2], parts[half + 2 :]

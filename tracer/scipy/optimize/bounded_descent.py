@@ -168,7 +168,7 @@ def _model_minimum(end: End, model: _Model, low: Array | None, high: Array | Non
 
 
 def _free_minimum(reduced: Array, wide: Array, middle: Array, scale: Array) -> Array:
-    """Return -B^-1 r on the free variables, those with rows in `wide`: equation 5.11."""
+    """Return -B^-1 r on the free variables, which have rows in `wide`: equation 5.11."""
     inner = eye(len(middle), dtype=scale.dtype) - middle @ (wide.T @ wide) / scale
     pulled = linalg.solve(inner, middle @ (wide.T @ reduced))
     return -(reduced + wide @ pulled / scale) / scale

@@ -54,8 +54,8 @@ def least_squares(
     residuals beyond f_scale; or a function of z = (residual / f_scale)**2 [m] that returns the loss and its first two
     derivatives [3, m]. max_nfev: evaluations at most, by default 200 (n + 1).
 
-    Returns `LeastSquaresResults` of floats. Under `jit` and `vmap`, and with derivatives of x, cost and residuals by
-    args, captured arrays and bounds: by the implicit function theorem, with the full Hessian of the cost. Raises
+    Returns `LeastSquaresResults` of floats. Works under `jit` and `vmap`. x, cost and residuals have derivatives by
+    args, captured arrays and bounds, by the implicit function theorem, with the full Hessian of the cost. Raises
     ArgumentError for another method or loss, and for bounds that are not ascending; ShapeError for bounds of another
     shape.
 

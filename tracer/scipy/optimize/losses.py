@@ -1,7 +1,7 @@
 """Losses of residuals: functions that grow more slowly than the square, so that outliers count less.
 
 A residual r counts as s^2 rho((r / s)^2) / 2 for a scale s. Weights of residuals and Jacobians, with the correction for
-the curvature of rho: Triggs, McLauchlan, Hartley & Fitzgibbon 2000, Bundle Adjustment, section 4.3.
+the curvature of rho. From Triggs, McLauchlan, Hartley & Fitzgibbon 2000, Bundle Adjustment, section 4.3.
 """
 
 # mypy: disable-error-code="no-any-return"

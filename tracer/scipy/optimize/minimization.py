@@ -36,12 +36,12 @@ def minimize(
     - L-BFGS-B: maxcor (10), ftol (2.2e-9), gtol (1e-5), maxfun (15000), maxiter (15000), maxls (20).
     - Newton-CG: xtol (1e-5), maxiter (200 n), line_search_maxiter (20).
 
-    Returns `OptimizeResults`. `fun` is differentiated, and the iteration is one compiled loop: `jit` and `vmap` take
-    it, and each lane ends by itself. Raises ArgumentError for an unknown method or option, ShapeError for a function of
-    other than one value, and for bounds that do not fit.
+    Returns `OptimizeResults`. `fun` is differentiated, and the iteration is one compiled loop. `jit` and `vmap` take
+    it, and each lane ends alone. Raises ArgumentError for an unknown method or option. Raises ShapeError for a function
+    of other than one value, and for bounds that do not fit.
 
-    x and fun have derivatives by the implicit function theorem, by args and all that `fun` closes over, and by bounds
-    that are active. They are exact where x is stationary and its Hessian (of the variables within the bounds) is
+    x and fun have derivatives by the implicit function theorem. They are by args, by all that `fun` closes over, and by
+    bounds that are active. They are exact where x is stationary and its Hessian (of the variables within the bounds) is
     regular. x0 and the remaining fields have derivative zero.
 
     >>> def rosenbrock(x, a):

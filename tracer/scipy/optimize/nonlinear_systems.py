@@ -26,7 +26,7 @@ def root(
     size of a last step. options: xtol (1.5e-8), another name of tol; maxfev (200 (n + 1)), evaluations. Both are of
     float dtype.
 
-    Returns `RootResults`. Under `jit` and `vmap`, and with derivatives by args and captured arrays: by the implicit
+    Returns `RootResults`. Works under `jit` and `vmap`. Derivatives by args and captured arrays are by the implicit
     function theorem, exact where the Jacobian is regular. x0 has derivative zero. Raises ArgumentError for an unknown
     method or option, ShapeError for another number of equations.
 

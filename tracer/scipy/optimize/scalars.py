@@ -38,9 +38,9 @@ def minimize_scalar(
     of trees. method: "brent" or "bounded" (the default with bounds). tol: the relative precision of x, for "bounded"
     the absolute one. options: xtol or xatol, other names of tol; maxiter (500).
 
-    Returns `ScalarResults`. Under `jit` and `vmap`. x and fun have derivatives by args and captured arrays, by the
-    implicit function theorem, for a minimum within the bounds: where fun has a derivative of zero, and a second one.
-    Raises ArgumentError for an unknown method or option.
+    Returns `ScalarResults`. Works under `jit` and `vmap`. x and fun have derivatives by args and captured arrays, by
+    the implicit function theorem. This holds for a minimum within the bounds, where fun has a derivative of zero, and a
+    second one. Raises ArgumentError for an unknown method or option.
 
     >>> result = tracer.scipy.optimize.minimize_scalar(lambda x, a: (x - a) ** 2, args=(3.0,))
     >>> result.x.round(6), result.success

@@ -1,9 +1,9 @@
 """Sums of squares made smaller by trust regions: the iteration of `root` and `least_squares`, and its steps.
 
-A damped step is that of Levenberg-Marquardt: a QR factorisation of the damped Jacobian, scaled as in Moré 1978, The
+A damped step is Levenberg-Marquardt's, by a QR factorisation of the damped Jacobian. It is scaled as in Moré 1978, The
 Levenberg-Marquardt algorithm, with the damping of Nielsen 1999, IMM-REP-1999-05. Within bounds, unknowns that a descent
-would lead beyond their bound stay, and the step of the others is projected: Kanzow, Yamashita & Fukushima 2004, J.
-Comput. Appl. Math. 172(2). A dogleg step is Powell's: Nocedal & Wright 2006, section 11.2.
+would lead beyond their bound stay, and the step of all other unknowns is projected. From Kanzow, Yamashita & Fukushima
+2004, J. Comput. Appl. Math. 172(2). A dogleg step is Powell's: Nocedal & Wright 2006, section 11.2.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -63,8 +63,8 @@ class End(NamedTuple):
 class Step(NamedTuple):
     """Way to a next point. first_radius(x, scale): the radius and growth at the start.
 
-    attempt(end, bounds): the change of x, the predicted decrease of twice the cost, and the rule for radius and growth
-    by the ratio of the decreases, whether x changes, and the length of the step.
+    attempt(end, bounds): the change of x, the predicted decrease of twice the cost, and a rule. The rule gives radius
+    and growth for the ratio of the decreases, whether x changes, and the length of the step.
     """
 
     attempt: Callable[[End, Bounds], tuple[Array, Array, Any]]

@@ -1,6 +1,6 @@
 """Signals: convolution and correlation along all axes, and removal of trends.
 
-`fftconvolve` and method="fft" multiply Fourier transforms; the rest is computed by its definition, in n m steps for n
+`fftconvolve` and method="fft" multiply Fourier transforms. All else is computed by its definition, in n m steps for n
 and m elements. Operands that do not fit raise ShapeError, and an unknown mode, method or boundary ArgumentError.
 """
 
@@ -94,7 +94,11 @@ def correlate2d(
 ) -> Array:
     """Correlate two matrices, the first extended beyond its ends.
 
-    As in SciPy, "same" is centred at in2[r // 2, c // 2], and "valid" with the larger one second gives the conjugate.
+    As in SciPy, "same" is centred at in2[r
+
+    2, c
+
+    2]. "valid" with the larger one second gives the conjugate.
 
     >>> tracer.scipy.signal.correlate2d(tnp.ones((2, 2)), tnp.ones((2, 2)), "valid")
     Array([[4.]], f64)

@@ -6,8 +6,8 @@ Saad 2003, Iterative Methods for Sparse Linear Systems, second edition: algorith
 the right) and 9.5. All start from zero and stop once the norm of the updated residual b - A x is at most `target`. They
 return NaN if that norm is not finite, since no x is then known to be near the solution.
 
-`solved` starts elsewhere: it adds to x the solution for the residual at x, scaled by a power of two so that squares
-neither overflow nor underflow. Floats of 16 bits are carried in 32; the map receives its own dtype.
+`solved` starts elsewhere: it adds to x the solution for the residual at x. The residual is scaled by a power of two so
+that squares neither overflow nor underflow. Floats of 16 bits are carried in 32; the map receives its own dtype.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -217,7 +217,7 @@ def _best(apply: Map, b: Array, target: Any, restart: int, early: bool) -> Array
 
 
 def _orthogonal(x: Array, basis: Array) -> tuple[Array, Array]:
-    """Return the part of x orthogonal to the rows of a basis, and the coefficients of the rest."""
+    """Return the part of x orthogonal to the rows of a basis, and the coefficients of its other part."""
     overlap = conj(basis) @ x
     x = x - overlap @ basis
     again = conj(basis) @ x  # removes rounding errors: Giraud, Langou & Rozložník 2005: twice is enough

@@ -1,7 +1,7 @@
 """Iterative solvers of linear systems given as functions: cg, bicgstab, gmres. Vectors are trees.
 
-With A x = b, dx = A^-1 (db - dA x): derivatives are solutions of their own, by the same iteration, from zero, to the
-first one's relative tolerance. So an initial x has no derivative, and small tangents are as exact as large ones.
+With A x = b, dx = A^-1 (db - dA x). So derivatives are solutions by the same iteration, from zero, to the first one's
+relative tolerance. So an initial x has no derivative, and small tangents are as exact as large ones.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Bessel functions of whole orders, always computed in float64.
 
-J: below a bound Miller's backward recurrence, normalised by 1 = J₀ + 2 J₂ + 2 J₄ + ..., near 0 the power series;
-above, Hankel's asymptotic series of orders 0 and 1 and the forward recurrence, which is stable up to order x. Y: by
-series of J, or as J. K: near 0 the power series; beyond, with cosh t = 1 + u² / x, the integral of
-e^(-u²) / sqrt(2x + u²), times cosh t for order 1, by the trapezoidal rule. NIST Digital Library of Mathematical
-Functions, 10.8, 10.12, 10.17, 10.23.16, 10.31 and 10.32.9.
+J: below a bound Miller's backward recurrence, normalised by 1 = J₀ + 2 J₂ + 2 J₄ + ..., near 0 the power series; above,
+Hankel's asymptotic series of orders 0 and 1 and the forward recurrence, which is stable up to order x. Y: by series of
+J, or as J. K: near 0 the power series. Beyond, with cosh t = 1 + u² / x, the integral of e^(-u²) / sqrt(2x + u²), times
+cosh t for order 1, by the trapezoidal rule. NIST Digital Library of Mathematical Functions, 10.8, 10.12, 10.17,
+10.23.16, 10.31 and 10.32.9.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -56,9 +56,9 @@ def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Array:
     """Return the Bessel functions of the first kind of orders 0, 1, ..., v.
 
     z: real numbers [*s]; v: a Python integer, at least 0. Returns floats [v + 1, *s]; integers are cast. NaN at both
-    infinities. Beside zeros in z the error is relative to the size nearby, sqrt(2 / (π z)).
-    n_iter: as in JAX, the least number of steps of the recurrence; results do not depend on it, as there are always
-    enough. Raises ArgumentError for negative v.
+    infinities. Beside zeros in z the error is relative to the size nearby, sqrt(2 / (π z)). n_iter: the least number of
+    the recurrence's steps in JAX; results do not depend on it, as steps always suffice. Raises ArgumentError for
+    negative v.
 
     >>> tracer.scipy.special.bessel_jn(tnp.asarray([0.0, 1.0]), v=2)
     Array([[1.        , 0.76519769],
@@ -172,7 +172,7 @@ def _orders(x: Array, v: int, steps: int) -> Array:
 
 
 def _start(bound: float, v: int, steps: int) -> int:
-    """Return an even order that is beyond reach at the bound: J of it is below 1e-20 of J of order v."""
+    """Return an even order beyond reach at the bound: its J is below 1e-20 of J of order v."""
     top = max(bound, v)
     return 2 * ((max(int(top + 15 + math.sqrt(40 * top)), steps) + 1) // 2)
 
@@ -267,7 +267,7 @@ def _second(order: int, x: Array) -> Array:
 
 
 def _second_by_powers(order: int, x: Array) -> Array:
-    """Return Y for 0 < x <= 1: DLMF 10.8.1, the power series of J and one of its terms times digamma's sums."""
+    """Return Y for 0 < x <= 1 by DLMF 10.8.1: the power series of J and one of its terms times digamma's sums."""
     quarter = -0.25 * x * x
     plain, summed = 0.0 * x, 0.0 * x
     for k in range(12, -1, -1):

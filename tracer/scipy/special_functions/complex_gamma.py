@@ -1,6 +1,6 @@
 """The logarithm of Γ(z) for complex z, continued from the positive reals, always computed in float64.
 
-Far from 0 by Stirling's series; nearer by recurrence to it, by powers of z - 1 and z - 2 beside the zeros, and by
+Far from 0 by Stirling's series; nearer by recurrence to it. Beside the zeros by powers of z - 1 and z - 2, and by
 reflection left of them. The branch cut is the negative real line. Hare 1997, J. Algorithms 25(2); DLMF 5.5, 5.7, 5.11.
 """
 

@@ -40,8 +40,8 @@ def hyp1f1(a: Any, b: Any, x: Any) -> Array:
     """Return Kummer's confluent hypergeometric function, the sum of (a)ₖ xᵏ / ((b)ₖ k!).
 
     1 at a = 0; infinite where b is 0 or a negative integer, unless the sum ends before. Differentiable by all three.
-    The relative error in float64 is some 1e-14 for parameters up to 10, beside zeros relative to the size nearby, as
-    docs/math-accuracy.md shows.
+    The relative error in float64 is some 1e-14 for parameters up to 10, as docs/math-accuracy.md shows. Beside zeros it
+    is relative to the size nearby.
 
     >>> tracer.scipy.special.hyp1f1(1.0, tnp.asarray([1.0, 2.0]), 1.0)
     Array([2.71828183, 1.71828183], f64)

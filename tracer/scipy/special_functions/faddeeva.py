@@ -1,8 +1,8 @@
 """Faddeeva's function w(z) = e^(-z²) erfc(-i z), always computed in float64.
 
-In the first quadrant w is the integral of (i/π) e^(-t²) / (z - t) over the line, by the trapezoidal rule of step h with
-nodes at k h or at (k + 1/2) h, whichever are farther from z, and the residue of the rule's kernel at z where z is near
-the line. Twelve terms give both parts an error of 1e-15 of |w|, for every z: Al Azah & Chandler-Wilde 2021, SIAM
+In the first quadrant w is the integral of (i/π) e^(-t²) / (z - t) over the line. The trapezoidal rule of step h has
+nodes at k h or at (k + 1/2) h, whichever are farther from z. The residue of the rule's kernel at z is added where z is
+near the line. Twelve terms give both parts an error of 1e-15 of |w|, for every z: Al Azah & Chandler-Wilde 2021, SIAM
 J. Numer. Anal. 59(5). Other quadrants follow from w(-conj z) = conj w(z) and w(-z) = 2 e^(-z²) - w(z).
 """
 
@@ -158,8 +158,8 @@ def _beyond(x: Array, y: Array, far: Array, re: Array, im: Array) -> tuple[Array
 def _slope(z: Array, w: Array) -> Array:
     """Return 2i/√π - 2 z w; far from 0, where the terms cancel, the derivative of the asymptotic series.
 
-    w is (i/√π) times the sum of (2k - 1)!! / 2^k z^-(2k + 1), and 2 e^(-z²) below the real line, half of it on it:
-    DLMF 7.12.1.
+    w is (i/√π) times the sum of (2k - 1)!! / 2^k z^-(2k + 1) (DLMF 7.12.1). Below the real line it has 2 e^(-z²) more,
+    half of it on the line.
     """
     far = absolute(z) > _SERIES_FROM
     near, distant = where(far, 1.0, z), where(far, z, _SERIES_FROM)

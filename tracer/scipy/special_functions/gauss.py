@@ -1,9 +1,9 @@
 """Gauss's hypergeometric function 2F1(a, b; c; x) of real numbers, always computed in float64.
 
-Every x < 1 is brought to 0 <= x < 1 by Pfaff's transformation, and c - a - b to 0 or above by Euler's. There the power
+Pfaff's transformation brings every x < 1 to 0 <= x < 1, and Euler's brings c - a - b to 0 or above. There the power
 series is summed up to 3/4, or up to where its terms would cancel. From there Taylor series of the hypergeometric
-equation are followed from place to place, in the distance to the singularity at 1. So nothing cancels where c - a - b
-or a - b is a whole number, where the connection formulas of the singularities are limits.
+equation are followed from place to place. They are in the distance to the singularity at 1. So nothing cancels where c
+- a - b or a - b is a whole number. There the connection formulas of the singularities are limits.
 
 NIST Digital Library of Mathematical Functions, 15.2, 15.4, 15.8 and 15.10; Pearson, Olver & Porter 2017, Numerical
 Algorithms 74. Derivatives by a, b and c differentiate these series.
@@ -36,10 +36,10 @@ _STEPS = 10_000.0
 def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Array:
     """Return Gauss's hypergeometric function, the sum of (a)ₖ (b)ₖ xᵏ / ((c)ₖ k!), continued to all x < 1.
 
-    1 at a = 0 and b = 0; infinite where c is 0 or a negative integer, and for x > 1, unless the sum ends before, or
-    that of (1 - x)^(a + b - c) 2F1(c - a, c - b; c; x) does. Differentiable by all four. The relative error in float64
-    is some 1e-14 for parameters up to 10, beside zeros relative to the size nearby, but 1e-12 for negative c, as
-    docs/math-accuracy.md shows.
+    1 at a = 0 and b = 0; infinite where c is 0 or a negative integer, and for x > 1. It is finite there if the sum ends
+    before, or the sum of (1 - x)^(a + b - c) 2F1(c - a, c - b; c; x) does. Differentiable by all four. The relative
+    error in float64 is some 1e-14 for parameters up to 10, but 1e-12 for negative c, as docs/math-accuracy.md shows.
+    Beside zeros it is relative to the size nearby.
 
     >>> tracer.scipy.special.hyp2f1(1.0, 1.0, 2.0, tnp.asarray([-1.0, 0.5, 1.0]))
     Array([0.69314718, 1.38629436,        inf], f64)
@@ -144,7 +144,7 @@ def _inside(a: Array, b: Array, c: Array, x: Array, plain: Array) -> Array:
 
 
 def _core(a: Array, b: Array, c: Array, s: Array, y: Array, rest: Array, plain: Array) -> Array:
-    """Return the function for 0 <= y < 1, with 1 - y given as the rest; for other y only where the sum ends."""
+    """Return the function for 0 <= y < 1, given 1 - y as `rest`; for other y only where the sum ends."""
     ends = _is_end(a) | _is_end(b)
     within = (y > 0) & (rest > 0) & ~plain
     cancels = within & (a * b * y < -absolute(c)) & ~plain

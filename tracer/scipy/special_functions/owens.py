@@ -1,6 +1,6 @@
 """Owen's T function, always computed in float64, by the quadrature of Gauss and Legendre.
 
-For 0 <= a <= 1, T is e^(-h²/2) / 2π times the integral of e^(-h² x²/2) / (1 + x²) from 0 to a, or to where the
+For 0 <= a <= 1, T is e^(-h²/2) / 2π times the integral of e^(-h² x²/2) / (1 + x²). It runs from 0 to a, or to where the
 integrand vanishes. Above, with the normal tail Q, it is (Q(h) + Q(a h)) / 2 - Q(h) Q(a h) - T(a h, 1 / a): Owen 1956,
 Ann. Math. Stat. 27(4). No term cancels another by more than half.
 """

@@ -1,7 +1,7 @@
 """Partial derivatives of every order of functions that loop: by forward mode through the loop, never through reverse.
 
 A loop whose number of steps depends on its operands has a forward derivative alone. Here the derivative by each operand
-is computed by the loop and its tangents, and is itself such a function, so reverse mode and higher orders exist, too.
+is computed by the loop and its tangents, and is itself such a function. So reverse mode and higher orders exist, too.
 """
 
 from __future__ import annotations
