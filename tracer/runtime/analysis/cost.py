@@ -1,4 +1,4 @@
-"""Reports of cost: what a program computes and the bytes that would move if nothing were fused, before anything runs.
+"""Reports of cost: operations of a program and the bytes that would move if nothing were fused, before anything runs.
 
 Loops count every iteration. A `while_loop`, whose trip count is unknown, counts one, and the report says so.
 """
@@ -109,7 +109,7 @@ def program_cost(program: Program) -> Cost:
 
 
 def flops(program: Program) -> int:
-    """Return one value for what a program computes, to compare a derivative with its function.
+    """Return one value for all operations of a program, to compare a derivative with its function.
 
     Weights, of each element of the result where nothing else is said:
 

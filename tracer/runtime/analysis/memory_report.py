@@ -34,10 +34,10 @@ class Growth:
 class Memory:
     """Bytes that a call needs. `peak` is their sum, without any iteration of the loops in `growth`.
 
-    arguments: the caller's arrays and those captured by the function. results: all but those in the memory of donated
-    arguments. arena: temporaries, at their peak. constants: data of the program. limit: kept at most by loops with
-    `memory=`. growth: loops of unknown length that keep values of every iteration. once: taken by LLVM to compile and
-    by SciPy's BLAS and LAPACK to load, where the program calls them, as measured to some MiB. copies: made in each
+    arguments: the caller's arrays and arrays captured by the function. results: all but results in the memory of
+    donated arguments. arena: temporaries, at their peak. constants: data of the program. limit: kept at most by loops
+    with `memory=`. growth: loops of unknown length that keep values of every iteration. once: taken by LLVM to compile
+    and by SciPy's BLAS and LAPACK to load, where the program calls them, as measured to some MiB. copies: made in each
     call, of NumPy arrays that are not in C order.
     """
 
@@ -85,7 +85,7 @@ class Memory:
 
 
 _COMPILED: Final = 4 << 20  # of LLVM's library, touched for the first time, and its heap: 3.5 to 4.1 MB were measured
-_LAPACK: Final = 6 << 20  # of SciPy's OpenBLAS and what exports it: 5.4 to 6.5 MB, and as much on one thread as on two
+_LAPACK: Final = 6 << 20  # of SciPy's OpenBLAS and its wrappers: 5.4 to 6.5 MB, and as much on one thread as on two
 
 
 def memory_of(
@@ -112,7 +112,7 @@ def memory_of(
 
 
 def _kept_by(equation: Equation) -> int | None:
-    """Return the limit of what an equation that pulls back through a loop keeps, None for other equations."""
+    """Return the limit of bytes that an equation keeps to pull back through a loop, None for other equations."""
     match equation.primitive.lower:
         case Composite(keeps=keeps) if keeps is not None:
             return int(keeps(**equation.params))

@@ -99,7 +99,7 @@ def _unmarked(marked: str) -> tuple[str, Places]:
 
 
 def _assembly(llvm: str, opt: int) -> tuple[str, Places]:
-    """Return the assembly of a program and of the functions that it shares with others, which have no lines."""
+    """Return the assembly of a program, and of functions shared with other programs, which have no lines."""
     program, shared = apart(llvm)
     text, found = line_table.assembly_lines(program, opt=opt)
     moved = _moved(llvm, program)

@@ -216,9 +216,9 @@ def plan_of(function: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> 
     except InternalError:
         raise
     except (UnknownArgumentError, TracerError):
-        return None  # the function itself says what is wrong
+        return None  # the function itself raises the error
     except (TypeError, ValueError, IndexError, OverflowError) as error:
-        handed_on(function, args, kwargs)  # says what is wrong with the values
+        handed_on(function, args, kwargs)  # raises the error of the values
         raise staging_error(function, error) from error
     program = _flat(staged.program)
     if state.asked != asked or any(x._trace is not None for x in staged.constants) or not _is_plain(program):

@@ -144,7 +144,7 @@ def _beside(function: Function, values: Sequence[Any]) -> _Beside | None:
     except TracerError:
         return None
     except (TypeError, ValueError, OverflowError) as error:
-        handed_on(function, values, {})  # says what is wrong with the values
+        handed_on(function, values, {})  # raises the error of the values
         raise staging_error(function, error) from error
     program = staged.program
     if len(program.equations) != 1 or staged.constants or program.outputs != program.equations[0].outputs:

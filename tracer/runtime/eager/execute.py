@@ -1,8 +1,8 @@
 """Eager execution: outside any trace an operation runs at once, by a prepared call from a bounded cache.
 
-Primitive, operand types and parameters alone choose the prepared call: the primitive's NumPy reference, a kernel that
-serves every shape, or a compiled program of one equation. Kernels compute the elementwise functions whose compiled bits
-differ from NumPy's, so an exponential has equal bits under `jit` and outside.
+Primitive, operand types and parameters alone choose the prepared call. It is the primitive's NumPy reference, a kernel
+that serves every shape, or a compiled program of one equation. Kernels compute the elementwise functions whose compiled
+bits differ from NumPy's. So an exponential has equal bits under `jit` and outside.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ else:
 class Prepared(NamedTuple):
     """Prepared call. The operands have the types, and literals the positions, of the prepared ones.
 
-    call: from operands to outputs. one: from operands to the only output, None for a primitive with several.
-    raw: from NumPy values to the output's value, or to a list of them if there are several, where NumPy does not warn.
-    It is None for operations that run compiled programs or code of the user.
+    call: from operands to outputs. one: from operands to the only output, None for a primitive with several. raw: from
+    NumPy values to the output's value, or to a list of several, where NumPy does not warn. It is None for operations
+    that run compiled programs or code of the user.
     """
 
     call: Callable[..., Sequence[Array]]
@@ -87,8 +87,8 @@ def execute(primitive: Primitive, operands: Sequence[Operand], params: Mapping[s
 def prepared(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> Prepared:
     """Return the prepared call for operands of these types, from the cache if the parameters can be hashed.
 
-    The key holds the types of an elementwise primitive's literals, the values of other primitives' literals, and the
-    settings, which choose the vectors of kernels.
+    The key holds the types of an elementwise primitive's literals, and the values of other primitives' literals. It
+    also holds the settings, which choose the vectors of kernels.
     """
     if type(primitive.lower) is Structured and not {Program, tuple}.isdisjoint(map(type, params.values())):
         return _prepare(primitive, operands, params)  # equal programs may have different lines, which faults name

@@ -1,7 +1,7 @@
 """Elementwise kernels in files: object code, with the types and the work that its entry point needs.
 
-A file is named by everything that decides its code: primitive, parameters, types, settings, machine, and the sources of
-the compiler. So a process that finds one imports no compiler, and an edited checkout compiles anew.
+A file is named by everything that decides its code: primitive, parameters, types, settings, machine, and the compiler's
+sources. So a process that finds one imports no compiler, and an edited checkout compiles anew.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def place(
 
 
 def _meaning(primitive: Primitive) -> str | None:
-    """Return the text of what an elementwise primitive of this package computes."""
+    """Return the text of the formula that an elementwise primitive of this package computes."""
     match primitive.lower:
         case Pointwise(op):
             return str(op)

@@ -1,8 +1,8 @@
 """Reads that NumPy makes while a function is traced: values of arrays under names, and numbers drawn by `np.random`.
 
 `float(w)`, `w[0]` and `np.sqrt(w)` of a NumPy array compute at once, unseen by the trace, and their results become
-constants. So the bytes of small arrays under names that the function reads are guarded, unless every instruction that
-loads the name hands the array to an operation of the program. Larger ones are told in `explain()`.
+constants. So the bytes of small arrays under names that the function reads are guarded. They are not if every
+instruction that loads the name hands the array to an operation of the program. Larger ones are told in `explain()`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class NumpyReads:
 
     @classmethod
     def before(cls, guards: Iterable[Guard]) -> NumpyReads:
-        """Note what a function could read through the names under guard."""
+        """Note all that a function could read through the names under guard."""
         found = list(guards)
         arrays = [(g, g.value, _copy(g.value)) for g in found if _may_change(g.value)]
         functions = dict.fromkeys(g.holder for g in found if isinstance(g.holder, FunctionType))

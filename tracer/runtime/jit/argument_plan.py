@@ -23,7 +23,8 @@ Planned = tuple[StepKind, int, Any]
 class Plan:
     """Steps for the arguments of calls with one structure. `steps` is empty where all arguments are leaves.
 
-    order: the arguments' indices in the order of the steps. names, positional: keywords and count of the others.
+    order: the arguments' indices in the order of the steps. names, positional: keywords and count of the positional
+    arguments.
     """
 
     def __init__(self, steps: list[Planned], order: list[int], names: tuple[str, ...], positional: int) -> None:

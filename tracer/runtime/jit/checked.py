@@ -18,8 +18,8 @@ def checked(fun: Callable[..., Any], *, nans: bool = True, infs: bool = True) ->
     `checked(grad(loss))`, so that the derivative is checked too. nans, infs: the elements that are errors. The checks
     are part of the compiled program: each result is reduced to one flag. Elements that a `where` drops are passed over.
 
-    Raises NonFiniteError with the user's line, which the error of a derivative names as "in the gradient of" the line,
-    with the iterations of loops around it, and the ranges of the operands.
+    Raises NonFiniteError with the user's line, the iterations of loops around it, and the ranges of the operands. The
+    error of a derivative names the line as "in the gradient of" it.
 
     >>> def loss(x):
     ...     return tnp.sqrt(x - 1.0).sum()

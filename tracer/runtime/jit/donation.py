@@ -84,7 +84,7 @@ _USELESS: Final = (
 def warn_of_useless(donated: Mapping[int, Donated], donors: Collection[int], types: Sequence[Type]) -> None:
     """Warn of donated leaves that no result can be left in.
 
-    donors: the leaves that have a result already. types: those of the results without a donor.
+    donors: the leaves that have a result already. types: types of the results without a donor.
     """
     left, useless = list(types), []
     for leaf, array in donated.items():

@@ -94,7 +94,9 @@ class Recognised:
 
     @classmethod
     def elementwise(cls, point: EntryPoint, scalars: Sequence[bool]) -> Recognised:
-        """Make one for a program of symbolic size: inputs marked in `scalars` are scalars, others arrays of one shape.
+        """Make one for a program of symbolic size.
+
+        Inputs marked in `scalars` are scalars, all other inputs arrays of one shape.
 
         point: with the types and the work of one element, arrays with shape (1,).
         """

@@ -159,7 +159,7 @@ def _structure_changes(old: Key, new: Key, argument: Callable[[int | str], str])
 
 
 def _change(old: Structure, new: Structure, argument: str) -> str:
-    """Return what differs between two structures: the settings of the first module that parts, or both structures."""
+    """Return the difference between two structures: the settings of the first module that parts, or both structures."""
     root = argument.rpartition(" ")[2].strip("'")
     path, before, after = parting(old, new, root)
     settings = [_settings(structure) for structure in (before, after)]

@@ -54,8 +54,8 @@ _switch = _Switch()
 class Calls:
     """Calls of a jitted function: its specialisations, and the chain of entries that its face tries first.
 
-    It does not keep the face alive. So a jitted function that is dropped goes at once, with its machine code, and not
-    when the collector next looks for cycles.
+    It does not keep the face alive. So a jitted function that is dropped goes at once, with its machine code. It does
+    not wait for the collector to look for cycles.
     """
 
     def __init__(self, function: Callable[..., Any], options: Signature, *, inline: bool) -> None:
@@ -182,7 +182,7 @@ class Calls:
             self._serve(self.first)
 
     def traces(self) -> dict[Key, Traced]:
-        """Return what is traced so far, by signature."""
+        """Return the traced programs so far, by signature."""
         with self._lock:
             return {key: found.traced for key, found in self.cache.items() if found.is_traced}
 
@@ -286,18 +286,18 @@ def jit(
     fun: takes and returns arrays of any shapes and dtypes and scalars, or trees of them. Without it,
     `jit(static_argnums=0)` is a decorator. static_argnums, static_argnames: arguments that are hashable Python values;
     each value compiles anew. donate_argnums, donate_argnames: arrays that cannot be used after the call. Results of
-    equal type are computed in their memory, if the order of reads and writes allows it and no other object shares the
+    equal type are computed in their memory if the order of reads and writes allows it. No other object may share the
     memory. A warning says once that memory was shared, or that no result has the type. inline: inside another traced
     function, record equations rather than a call. keep_unused, device, in_shardings, out_shardings: accepted as in JAX,
     for the one device.
 
     Every call reads the arrays that `fun` captures, NumPy's too. If tracing reads their values, as masks do, other
-    values compile anew. So do other objects under names that `fun` reads, and other code or defaults of functions that
-    it runs by name. NumPy reads an array under a name unseen, as in `float(w[0])`: other values in it compile anew if
-    it has at most 64 KiB, unless each use of the name is an operand of the program, as in `x * w`. Values read of a
+    values compile anew. So do other objects under names that `fun` reads, and other code or defaults of functions run
+    by name. NumPy reads an array under a name unseen, as in `float(w[0])`. Other values in it compile anew if it has at
+    most 64 KiB. They do not if each use of the name is an operand of the program, as in `x * w`. Values read of a
     larger one are constants. Attributes of objects and items of containers are trace-time constants. A warning names
-    the line where `np.random` was drawn from. Raises ArgumentError for arguments that are not arrays, and
-    for static arguments that cannot be hashed.
+    the line where `np.random` was drawn from. Raises ArgumentError for arguments that are not arrays, and for static
+    arguments that cannot be hashed.
 
     >>> tracer.jit(lambda x: x + 1.0)(2.0)
     Array(3., f64*)

@@ -122,8 +122,8 @@ class Lowered:
     def stages(self) -> Stages:
         """Return every stage up to the loops of the CPU, as text. The result prints as a whole.
 
-        First the program as traced, then after each program pass that changed it; `unchanged` names the others. Then
-        its loop nests, before and after each loop pass.
+        First comes the program as traced, then the program after each pass that changed it; `unchanged` names all other
+        passes. Then its loop nests, before and after each loop pass.
 
         >>> [stage.name for stage in tracer.jit(lambda x: x + x).lower(np.zeros(4)).stages()[:3]]
         ['traced', 'loops', 'fuse_rows']
@@ -189,10 +189,10 @@ class Lowered:
     def memory(self) -> Memory:
         """Return bytes of arguments, results, temporaries and copies of arguments, known before anything runs.
 
-        Loops of unknown length that are differentiated in reverse keep values of all their iterations: `growth` says
+        Loops of unknown length that are differentiated in reverse keep values of all their iterations. `growth` says
         how many bytes, and `after(n)` is the peak for n iterations. On Linux, tests/runtime/analysis/test_memory.py
-        holds calls of 50 MB or more to 5 % of this, and such loops to 6 %. It holds those of linear algebra from 100 MB
-        on with the first call, whose peak, `first`, counts compilation and the libraries that are loaded. Not counted:
+        holds calls of 50 MB or more to 5 % of this, and such loops to 6 %. It holds calls of linear algebra from 100 MB
+        on with the first call. Its peak, `first`, counts compilation and the libraries that are loaded. Not counted:
         memory in which BLAS packs complex matrices, some MB a thread.
 
         >>> print(tracer.jit(lambda x: tnp.sort(x) + x).lower(np.zeros(1000)).memory())
@@ -215,7 +215,7 @@ class Lowered:
         return CompiledFunction(self, self._compiled)
 
     def _repr_html_(self) -> str:
-        from tracer.explorer.exploration import explore  # noqa: PLC0415  # the page stands above what it shows
+        from tracer.explorer.exploration import explore  # noqa: PLC0415  # the page stands above this room
 
         return explore(self)._repr_html_()
 

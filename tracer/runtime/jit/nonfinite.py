@@ -1,4 +1,4 @@
-"""The operation that a NaN in a result comes from, found by running the program again, one equation at a time."""
+"""The operation that a NaN in a result comes from, found by running the program again, equation by equation."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def first_nan(f: Callable[..., Any], *args: Any, **kwargs: Any) -> NonFinite | N
     f: a function, jitted or not; args, kwargs: as it takes them, of any shapes and dtypes; none is donated. The program
     is traced and runs once more, each operation by NumPy, through calls, branches and loops. A NaN that a `where` drops
     is passed over. Where results are infinite and none is NaN, the origin of an infinity is returned. A step of a
-    training may be given whole: its gradients have the lines of the operations that they belong to.
+    training may be given whole. Its gradients have the lines of the operations that they belong to.
 
     >>> def loss(x):
     ...     scale = tnp.sqrt(x - 1)

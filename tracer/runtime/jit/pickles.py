@@ -1,8 +1,8 @@
 """Pickles of jitted functions: the user's function by reference where it is found by name, else its programs as text.
 
-A program travels as its printed form, with the types and trees of its call and the arrays that it captured. Reading it
-runs no code of the file: the text is parsed by `tracer.ir.read`. Machine code is made at the first call, or comes from
-the cache on disk.
+A program travels as its printed form, with the types and trees of its call and its captured arrays. Reading it runs no
+code of the file: the text is parsed by `tracer.ir.read`. Machine code is made at the first call, or comes from the
+cache on disk.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _Stored(NamedTuple):
 
 
 def reduced(f: JitFunction) -> Any:
-    """Return what pickle stores of a jitted function.
+    """Return the state that pickle stores of a jitted function.
 
     Raises ArgumentError if its function is not found by name and no program of it can be stored.
     """

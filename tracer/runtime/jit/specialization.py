@@ -127,6 +127,6 @@ class Specialization:
         return True
 
     def entry(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a C function that runs recognised calls, and hands others to `fallback`."""
+        """Return a C function that runs recognised calls, and hands any other call to `fallback`."""
         assert self._recognised is not None
         return self._recognised.entry(fallback)

@@ -127,10 +127,10 @@ class Watched:
 def watch(fun: Callable[..., Any]) -> Callable[..., Watched]:
     """Return a function of fun's arguments that runs it compiled, and returns the ranges of the values of every line.
 
-    fun: takes and returns trees of arrays of any shapes and dtypes, jitted or not; a gradient's lines are those that it
-    differentiates. Each operation gets reductions of its results: min, max, mean, smallest magnitude, and the share of
-    zeros, subnormal and saturated elements, in loops over all iterations. Saturated elements are infinite or the
-    dtype's largest.
+    fun: takes and returns trees of arrays of any shapes and dtypes, jitted or not; a gradient's lines are the lines
+    that it differentiates. Each operation gets reductions of its results, in loops over all iterations. These are min,
+    max, mean, smallest magnitude, and the share of zeros, subnormal and saturated elements. Saturated elements are
+    infinite or the dtype's largest.
 
     >>> def f(x):
     ...     y = x * 300

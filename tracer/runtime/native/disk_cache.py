@@ -1,12 +1,12 @@
 """Object code in files that processes share.
 
 Programs are kept where `config.cache_dir` says, and by default not at all. Kernels that all programs share (matrix
-products, transposes, the entry, the thread pool) and elementwise kernels outside `jit` are kept in the user's cache, or
-where `config.kernel_dir` says, so a machine compiles them once.
+products, transposes, the entry, the thread pool) and elementwise kernels outside `jit` are kept in the user's cache.
+`config.kernel_dir` names another folder. So a machine compiles them once.
 
 A file is named by the hash of everything that its code depends on, so none is ever stale. It is written under another
 name and moved into place, so none is ever incomplete. It carries a digest of its name and contents; a file that does
-not match, for instance under another's name, is removed and compiled again. This process runs the code in the files, so
+not match, for instance under another's name, is removed and compiled again. This process runs the code in the files. So
 none is read or written in a folder that another user could write to.
 """
 
@@ -90,7 +90,7 @@ class Folder:
         return len(sizes), sum(sizes)
 
     def clear(self) -> int:
-        """Remove the files of object code. Returns the number of those that could not be removed."""
+        """Remove the files of object code. Returns the number of files that could not be removed."""
         left = 0
         for _, _, path in list(self._files()) if self._is_trusted() else ():
             if path.suffix == _SUFFIX:
@@ -136,7 +136,7 @@ class Folder:
                 yield found.st_mtime, found.st_size, Path(entry.path)
 
     def _shrink(self, limit: int) -> int:
-        """Remove the least recently used files until the rest is well within the limit; return the remaining bytes."""
+        """Remove the least recently used files until the size is well within the limit; return the remaining bytes."""
         files = sorted(self._files(), key=lambda file: file[:2])
         newest = files[-1][0] if files else 0.0
         total = sum(size for _, size, _ in files)

@@ -1,9 +1,9 @@
 """LLVM text of the compiled entry, one C function for all executables, for this Python's layout of objects.
 
-`tracer_entry` checks the arguments against a table, the executable's `Record`, makes the results, runs the program and
-wraps the results up. Arguments that the table does not describe go to the fallback unchanged. The entry reads the table
-as data, so a function of fifty arguments costs no compilation, and object code stays free of addresses.
-The routines are in `ll/`, one folder for each part.
+`tracer_entry` checks the arguments against a table, the executable's `Record`. It makes the results, runs the program
+and wraps the results up. Arguments that the table does not describe go to the fallback unchanged. The entry reads the
+table as data. So a function of fifty arguments costs no compilation, and object code stays free of addresses. The
+routines are in `ll/`, one folder for each part.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Ctrl-C in compiled code.
 
 CPython's own handler for SIGINT only takes a note, and Python code on the main thread acts on it. Native code is not
-Python code. So while a long program runs on the main thread, our handler stands in front of CPython's own. It sets
-the stop word, which the loops of compiled code poll, and calls CPython's own. The program then returns, and
+Python code. So while a long program runs on the main thread, our handler stands in front of CPython's own. It sets the
+stop word, which the loops of compiled code poll, and calls CPython's own. The program then returns, and
 `PyErr_CheckSignals` runs the user's Python handler, which usually raises KeyboardInterrupt. A handler that returns
-wants the program to go on, so it is run again from its start, unless that would repeat callbacks.
+wants the program to go on. So it is run again from its start, unless that would repeat callbacks.
 
 Programs on other threads have a stop word that stays 0: Ctrl-C does not interrupt Python's own threads either.
 The routines are in `ll/sigint/`.

@@ -102,7 +102,7 @@ class Profile:
         return ((time.perf_counter_ns() if self in _open else self.end) - self.start) * 1e-9
 
     def entries(self) -> list[Entry]:
-        """Return what was recorded, summed by kind, name and line, the longest first."""
+        """Return the recorded times, summed by kind, name and line, the longest first."""
         found: dict[tuple[Any, ...], Entry] = {}
 
         def add(kind: str, name: str, sources: tuple[Source, ...], *times: Any) -> None:

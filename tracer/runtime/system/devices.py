@@ -70,8 +70,8 @@ _NAME: Final = re.compile(r"(cuda|gpu|cuda-sim)(?::(\d+))?")
 def devices(backend: str | None = None) -> list[Any]:
     """Return the devices of one platform, or of all.
 
-    backend: the platform, "cpu", "cuda", or "cuda-sim" for the simulated GPU, which only its name finds; None for
-    all others. Raises DeviceError for a missing platform.
+    backend: the platform, "cpu", "cuda", or "cuda-sim" for the simulated GPU, which only its name finds; None for all
+    platforms but the simulated one. Raises DeviceError for a missing platform.
 
     >>> tracer.devices()
     [CpuDevice(0)]

@@ -1,9 +1,9 @@
 """Fork safety of NumPy's libraries: no child is forked while another thread multiplies or factorises in tracer.
 
 OpenBLAS has threads and locks of its own. A fork during a call can leave the child, and sometimes the parent, in a
-deadlock, in plain NumPy as well. Tracer counts its calls with large matrices: a fork waits for their end, for some
-seconds at most, and calls that start meanwhile wait for the fork. Users' own NumPy calls are not counted. Nor are
-calls in compiled programs, which run on one thread of another copy of OpenBLAS.
+deadlock, in NumPy too. Tracer counts its calls with large matrices. A fork waits for their end, for some seconds at
+most, and calls that start meanwhile wait for the fork. Users' own NumPy calls are not counted. Nor are calls in
+compiled programs, which run on one thread of another copy of OpenBLAS.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Pause of Python's cyclic garbage collector while a function is traced and its program compiled.
 
-Both make some hundred thousand objects that live until the end, so every collection visits them, and all other objects
-of the process, in vain. That took a sixth of the compile time of a program of 5,000 equations, and a third of the time
-to trace and differentiate one of 9,000. Reference counting still frees objects; cycles wait. At the end `freeze` and
-`unfreeze` move new objects to the oldest generation without a visit, which the first collection would make. Cycles in
-there go with a full collection, which follows once a quarter of all objects, and at least `_MANY`, came in this way.
+Both make some hundred thousand objects that live until the end. So every collection visits them, and all other objects
+of the process, in vain. That took a sixth of the compile time of a program of 5,000 equations. It took a third of the
+time to trace and differentiate a program of 9,000. Reference counting still frees objects; cycles wait. At the end
+`freeze` and `unfreeze` move new objects to the oldest generation without the visit that the first collection would
+make. Cycles in there go with a full collection. It follows once a quarter of all objects, and at least `_MANY`, came in
+this way.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Meshes of devices and placements of arrays on them, with JAX's names: there is one device, so each holds it all.
+"""Meshes of devices and placements of arrays on them, with JAX's names. There is one device, so each holds it all.
 
 Programs written for meshes run as they are on a mesh of one device. Axes, specs and ranks are checked as for more.
 """
@@ -366,7 +366,10 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
 
 def on_mesh(shardings: Any) -> Any:
-    """Return a tree of shardings with those of the current mesh for its specs, and None where there is no mesh."""
+    """Return a tree of shardings for a tree of specs and shardings.
+
+    A spec becomes a sharding of the current mesh, or None where there is no mesh.
+    """
     mesh = get_mesh()
 
     def named(entry: Any) -> Any:
@@ -378,7 +381,7 @@ def on_mesh(shardings: Any) -> Any:
 
 
 def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_sharding: Any = None) -> Any:
-    """Return the function: on one device, axes that the compiler splits and those that the user splits are equal.
+    """Return the function. On one device, axes that the compiler splits and axes that the user splits are equal.
 
     f: a function, or None for a decorator; axes, out_sharding: accepted as in JAX, the latter in calls, too.
 
@@ -420,7 +423,7 @@ def shard_map(
     """Run a function on every device's part of its arguments: on one device, on the arguments themselves.
 
     f: a function of trees of arrays [*s], or None for a decorator. Within it the names of the mesh's axes have size 1,
-    for the collectives of `tracer.lax`. mesh: by default the current one; axis_names: those that f uses, by default
+    for the collectives of `tracer.lax`. mesh: by default the current one; axis_names: the names that f uses, by default
     all. in_specs, out_specs: prefixes of `PartitionSpec`s for the arguments and results, whose ranks are checked.
     check_vma: accepted as in JAX. Raises ShapeError for specs of another rank, DeviceError for a mesh of more devices.
 

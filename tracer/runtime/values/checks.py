@@ -63,7 +63,10 @@ def _number(value: Any) -> Any:
 def on_values(
     function: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Callable[..., None], list[Any]]:
-    """Return a function of the values of arrays and numbers among the arguments, and these; others pass unchanged."""
+    """Return a function of the arrays and numbers among the arguments, and their values.
+
+    Other arguments pass unchanged.
+    """
     leaves, structure = trees.flatten((args, kwargs))
     computed = [isinstance(leaf, Array | np.ndarray | np.generic | int | float | complex) for leaf in leaves]
 

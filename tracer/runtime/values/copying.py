@@ -1,6 +1,6 @@
 """Copies of NumPy arrays, large ones aligned to pages as large results are.
 
-NumPy's own memory begins 16 bytes into a cache line, so every vector load, or every second one, spans two lines.
+NumPy's own memory begins 16 bytes into a cache line. So every vector load, or every second one, spans two lines.
 Products with vectors take an eighth longer then.
 """
 

@@ -1,4 +1,4 @@
-"""Progress of compiled loops: a bar that a thread draws from the count that the loop leaves in a shared word."""
+"""Progress of compiled loops: a bar drawn by a thread from the count that the loop leaves in a shared word."""
 
 from __future__ import annotations
 
