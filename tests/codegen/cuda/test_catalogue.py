@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pytest
 
-from tests.cudasim.running import outputs_of
 from tests.laws.cases import Case, cases_of
 from tests.laws.comparing import check_case
 from tests.laws.machines import together
 from tests.laws.sampling import generator
 from tests.laws.tolerances import DECOMPOSITIONS
+from tests.runtime.cuda.simulator.running import outputs_of
 from tracer.codegen.cuda import nvrtc
 from tracer.codegen.cuda.emit import emit_cuda
 from tracer.codegen.cuda.source import CudaSource

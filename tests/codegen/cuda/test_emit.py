@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.cudasim.running import outputs_of
+from tests.runtime.cuda.simulator.running import outputs_of
 from tests.runtime.programs import count_to, take
 from tests.schedule.gpu.gpu_programs import PROGRAMS, inputs_of, program_of
 from tracer.codegen.cuda import nvrtc

@@ -9,7 +9,7 @@ import pytest
 
 from tests.codegen.llvm import scalar_model
 from tests.codegen.llvm.llvm_programs import edges, pairs, same
-from tests.cudasim.running import outputs_of
+from tests.runtime.cuda.simulator.running import outputs_of
 from tracer.codegen.cuda import nvrtc
 from tracer.codegen.cuda.emit import emit_cuda
 from tracer.errors import InternalError

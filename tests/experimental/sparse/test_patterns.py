@@ -160,17 +160,6 @@ def test_the_brusselator_has_six_entries_in_a_row(n: int) -> None:
 # Colours
 
 
-def test_a_band_takes_as_many_colours_as_it_is_wide() -> None:
-    for below, above in ((0, 0), (1, 1), (0, 2), (3, 1)):
-        for n in (6, 50, 1000):
-            offsets = range(-below, above + 1)
-            m = scipy.sparse.diags_array([np.ones(n)] * len(offsets), offsets=list(offsets), shape=(n, n)).tocoo()
-            rows, columns = (np.asarray(c, np.int64) for c in m.coords)
-            colors = coloring.color_columns(rows, columns, (n, n))
-            assert colors.max() + 1 == below + above + 1
-            assert len(set(zip(rows.tolist(), colors[columns].tolist(), strict=True))) == len(rows)
-
-
 def test_a_large_band_is_done_in_one_sweep_of_products() -> None:
     n = 100_000
 
@@ -182,22 +171,6 @@ def test_a_large_band_is_done_in_one_sweep_of_products() -> None:
     assert (j.nse, j.shape) == (3 * n - 2, (n, n))
     v = tnp.cos(x)
     np.testing.assert_allclose(j @ v, tracer.jvp(f, (x,), (v,))[1], rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_star_colourings_read_every_entry(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    n = 30
-    p = rng.random((n, n)) < (0.02, 0.05, 0.1, 0.3, 0.7, 0.0)[seed]
-    p = p | p.T
-    rows, columns = np.nonzero(p)
-    colors = coloring.color_symmetric(rows, columns, n)
-    values = rng.standard_normal((n, n)) * p
-    values = values + values.T
-    products = values @ (colors[:, None] == np.arange(colors.max() + 1))
-    swapped = coloring.across(rows, columns, colors)
-    read = np.where(swapped, products[columns, colors[rows]], products[rows, colors[columns]])
-    np.testing.assert_allclose(read, values[rows, columns])
 
 
 # Values

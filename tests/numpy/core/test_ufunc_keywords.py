@@ -61,10 +61,6 @@ CALLS: list[Callable[[Any], Any]] = [
     ),
     lambda p: p.clip(p.asarray(SMALL), -300, 300),
     lambda p: p.clip(p.asarray(BYTES), -1, 3),
-    lambda p: p.lib.stride_tricks.sliding_window_view(p.asarray(V), 2),
-    lambda p: p.lib.stride_tricks.sliding_window_view(p.asarray(B), (2, 3), axis=(0, -1)),
-    lambda p: p.lib.stride_tricks.sliding_window_view(p.asarray(B), (1, 2, 4)),
-    lambda p: p.lib.stride_tricks.sliding_window_view(p.asarray(B), (2, 2), axis=(1, 1)),
 ]  # fmt: skip
 
 
@@ -82,15 +78,6 @@ def test_results_are_numpys(call: Callable[[Any], Any]) -> None:
 def test_comparisons_beyond_the_dtype_are_compiled() -> None:
     assert tracer.jit(lambda x: (x == 300, x < 300, x < -300))(tnp.asarray(SMALL))[1].tolist() == [True] * 3
     assert tracer.vmap(lambda x: x != 2**80)(tnp.arange(3)).tolist() == [True] * 3
-
-
-def test_windows_are_traced_and_differentiated() -> None:
-    def total(x: Any) -> Any:
-        return (np.lib.stride_tricks.sliding_window_view(x, 3).max(-1) * np.arange(3.0)).sum()
-
-    assert tracer.jit(tracer.grad(total))(V).tolist() == [0.0, 0.0, 1.5, 1.5, 0.0]
-    with pytest.raises(AttributeError, match="arrays have no strides"):
-        _ = tnp.lib.stride_tricks.as_strided
 
 
 REFUSED: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
@@ -126,21 +113,6 @@ REFUSED: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
         lambda x: tnp.save(io.BytesIO(), x.astype("float8_e5m2")),
         DTypeError,
         r'save at .*: NumPy\'s files do not support float8_e5m2\n  help: save np.asarray\(x\).view\("uint8"\)',
-    ),
-    (
-        lambda x: tnp.lib.stride_tricks.sliding_window_view(x, 6),
-        ShapeError,
-        "sliding_window_view at .*: a window of 6 does not fit an axis of 5",
-    ),
-    (
-        lambda x: tnp.lib.stride_tricks.sliding_window_view(x, (1, 2)),
-        ShapeError,
-        "sliding_window_view at .*: one size for each axis",
-    ),
-    (
-        lambda x: tnp.lib.stride_tricks.sliding_window_view(x, 2, writeable=True),
-        ArgumentError,
-        "sliding_window_view at .*: windows are copies",
     ),
 ]
 

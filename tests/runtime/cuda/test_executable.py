@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.codegen.cuda.test_emit import CHECKED, gpu_module
-from tests.cudasim.running import run, simulated
+from tests.runtime.cuda.simulator.running import run, simulated
 from tests.schedule.gpu.gpu_programs import PROGRAMS, inputs_of, program_of
 from tracer.codegen.cuda.emit import emit_cuda
 from tracer.errors import DeviceError, InternalError

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.codegen.llvm.llvm_programs import at, loop, module_of, run, same
-from tests.cudasim.running import outputs_of
 from tests.grids import covering
+from tests.runtime.cuda.simulator.running import outputs_of
 from tracer.codegen.llvm.emit.module import emit_module
 from tracer.codegen.llvm.toolchain.target import splits_floats
 from tracer.codegen.reference.scalar_ops import scalar_function

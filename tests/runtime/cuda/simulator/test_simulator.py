@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 import pytest
 
-from tests.cudasim.families import KERNELS, PRELUDE, TEXT, runs
-from tests.cudasim.mutants import built_together, mutants, pieces, what_shows
-from tests.cudasim.running import built_from_ptx
+from tests.runtime.cuda.simulator.families import KERNELS, PRELUDE, TEXT, runs
+from tests.runtime.cuda.simulator.mutants import built_together, mutants, pieces, what_shows
+from tests.runtime.cuda.simulator.running import built_from_ptx
 from tracer.runtime.cuda.simulator.kernels import Order, built
 from tracer.runtime.cuda.simulator.memory import DeviceMemory, KernelError
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.cudasim.ptx import translate
+from tests.runtime.cuda.simulator.ptx import translate
 from tracer.codegen.cuda.emit import emit_cuda
 from tracer.codegen.cuda.nvrtc import compile_cuda
 from tracer.codegen.cuda.source import CudaSource

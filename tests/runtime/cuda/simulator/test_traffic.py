@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.codegen.cuda.test_emit import gpu_module
-from tests.cudasim.families import TEXT, runs
-from tests.cudasim.running import traffic_of
+from tests.runtime.cuda.simulator.families import TEXT, runs
+from tests.runtime.cuda.simulator.running import traffic_of
 from tests.schedule.gpu.gpu_programs import PROGRAMS, inputs_of, program_of
 from tracer.runtime.cuda.simulator.kernels import built
 

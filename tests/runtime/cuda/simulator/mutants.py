@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
-from tests.cudasim.families import Run
+from tests.runtime.cuda.simulator.families import Run
 from tracer.runtime.cuda.simulator.kernels import Kernels, Order, built
 from tracer.runtime.cuda.simulator.memory import KernelError
 

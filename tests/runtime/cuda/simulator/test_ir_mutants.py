@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.codegen.cuda.test_emit import CHECKED, gpu_module
-from tests.cudasim.ir_mutants import bits_of, changes, source_of_all, telling_inputs, what_shows
+from tests.runtime.cuda.simulator.ir_mutants import bits_of, changes, source_of_all, telling_inputs, what_shows
 from tests.schedule.gpu.gpu_programs import PROGRAMS, inputs_of, program_of
 from tracer.runtime.cuda.simulator.kernels import Order
 

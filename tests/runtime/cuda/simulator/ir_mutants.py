@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tests.cudasim.running import run, simulated
+from tests.runtime.cuda.simulator.running import run, simulated
 from tracer.codegen.cuda.emit import emit_cuda
 from tracer.codegen.cuda.source import CudaSource
 from tracer.ir.dtypes import BOOL, I32, I64
