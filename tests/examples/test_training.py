@@ -54,9 +54,8 @@ def test_a_run_that_is_killed_ends_with_the_bits_of_a_whole_one(delay: float, tm
     assert digest(again) == digest(whole)
 
 
-def test_a_run_that_has_stopped_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(training, "PATIENCE", 1)
-    whole, best = training.train(str(tmp_path), model="mlp", epochs=60)
+def test_a_run_that_has_stopped_stays_as_it_is(tmp_path: Path) -> None:
+    whole, best = training.train(str(tmp_path), model="mlp", epochs=60, patience=1)
     assert int(whole.step) < 60 * 22
-    again, same = training.train(str(tmp_path), model="mlp", epochs=60)
+    again, same = training.train(str(tmp_path), model="mlp", epochs=60, patience=1)
     assert (digest(again), same) == (digest(whole), best)

@@ -86,11 +86,13 @@ def stepper(tx: optim.GradientTransformation) -> Callable[..., Any]:
 
 
 def train(
-    folder: str, *, model: str = "cnn", epochs: int = EPOCHS, stop_at: int | None = None, seed: int = 0
-) -> tuple[Run, float]:
+    folder: str, *, model: str = "cnn", epochs: int = EPOCHS, patience: int = PATIENCE, stop_at: int | None = None,
+    seed: int = 0,
+) -> tuple[Run, float]:  # fmt: skip
     """Return the state after training, and the best accuracy on held-out images.
 
-    folder: where it saves, and goes on from; model: of `MODELS`; stop_at: leaves after this step.
+    folder: where it saves, and goes on from; model: of `MODELS`; patience: epochs without a better accuracy
+    after which it ends; stop_at: leaves after this step.
     """
     parts = digits.split()
     of_data, of_model, of_steps = random.split(random.key(seed), 3)
@@ -108,7 +110,7 @@ def train(
     run, best, since = found["run"], found["best"], found["since"]
     loader.seek(found["loader"])
     for x, y in logs.progress(loader, epochs * len(loader)):
-        if since == PATIENCE:  # here, so that a run that has stopped stays as it is when it is started again
+        if since == patience:  # here, so that a run that has stopped stays as it is when it is started again
             break
         run, value = step(run, x, y)
         log.add(loss=value)

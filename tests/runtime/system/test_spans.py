@@ -36,10 +36,9 @@ def test_compilations_are_logged_by_jaxs_name(caplog: pytest.LogCaptureFixture) 
 
 
 def test_work_that_takes_long_says_what_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spans, "_PATIENCE", 0.05)
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    with spans.working("compile", "f", None) as work:
+    with spans.working("compile", "f", None, patience=0.05) as work:
         work.at("loops")
         time.sleep(0.5)
     assert "\r\x1b[Ktracer: compiling f: loops, 0 s" in terminal.getvalue()

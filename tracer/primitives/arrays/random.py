@@ -145,19 +145,19 @@ def _threefry_reference(k0: Any, k1: Any, x0: Any, x1: Any) -> tuple[Any, Any]:
         return _hash(*(np.asarray(word) for word in (k0, k1, x0, x1)))
 
 
-def _hash_counters(keys: Any, shape_: Shape) -> tuple[Any, Any]:
+def _hash_counters(keys: Any, shape_: Shape, block: int = BLOCK) -> tuple[Any, Any]:
     """Return both words for the counters 0, 1, ... of every key: two arrays [*key shape, *shape]."""
     size, flat = shape.size(shape_), keys.reshape(-1, 2)
     out = np.empty((2, len(flat), size), U32)
-    rows = max(1, BLOCK // max(size, 1))  # short draws are hashed for several keys at once
+    rows = max(1, block // max(size, 1))  # short draws are hashed for several keys at once
     with np.errstate(over="ignore"):
-        for start in range(0, size, BLOCK):
-            counters = np.arange(start, min(start + BLOCK, size), dtype=np.uint64)
+        for start in range(0, size, block):
+            counters = np.arange(start, min(start + block, size), dtype=np.uint64)
             high, low = (counters >> np.uint64(32)).astype(U32), counters.astype(U32)
             for row in range(0, len(flat), rows):
                 k0, k1 = flat[row : row + rows, 0, None], flat[row : row + rows, 1, None]
-                block = out[:, row : row + rows, start : start + BLOCK]
-                block[0], block[1] = _hash(k0, k1, high, low)
+                words = out[:, row : row + rows, start : start + block]
+                words[0], words[1] = _hash(k0, k1, high, low)
     first, second = out.reshape(2, *keys.shape[:-1], *shape_)
     return first, second
 

@@ -29,15 +29,15 @@ class _Pauses:
     """Count of the threads that pause the collector, and whether it was enabled before the first of them.
 
     moved: objects that went to the oldest generation since the last full collection. enough: how many of them are
-    worth a count of all objects, which visits every one.
+    worth a count of all objects, which visits every one; `many` at least.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, many: int = _MANY) -> None:
         self.lock = ForkSafeLock()
         self.count = 0
         self.was_on = False
         self.moved = 0
-        self.enough = _MANY
+        self.many = self.enough = many
 
     def move(self) -> None:
         """Move new objects to the oldest generation, and collect there if many came."""
@@ -47,10 +47,10 @@ class _Pauses:
         gc.freeze()
         is_counted = self.moved > self.enough
         if is_counted:
-            self.enough = max(gc.get_freeze_count() // 4, _MANY)
+            self.enough = max(gc.get_freeze_count() // 4, self.many)
         gc.unfreeze()
         if is_counted and self.moved > self.enough:
-            self.moved, self.enough = 0, _MANY
+            self.moved, self.enough = 0, self.many
             gc.collect()
 
 

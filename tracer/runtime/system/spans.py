@@ -72,11 +72,11 @@ class Work:
 
 
 @contextmanager
-def working(kind: str, name: str, source: Source | None) -> Iterator[Work]:
-    """Enter a trace or compilation. One that takes two seconds says so on the screen, if there is one."""
+def working(kind: str, name: str, source: Source | None, *, patience: float = _PATIENCE) -> Iterator[Work]:
+    """Enter a trace or compilation. One that takes `patience` seconds says so on the screen, if there is one."""
     work = Work(kind, name, source)
     shown = screen()
-    told = _Told(work, shown) if shown is not None else None
+    told = _Told(work, shown, patience) if shown is not None else None
     try:
         yield work
     finally:
@@ -116,9 +116,9 @@ def _duration(seconds: float) -> str:
 class _Told:
     """Message of work that takes long."""
 
-    def __init__(self, work: Work, shown: Screen) -> None:
+    def __init__(self, work: Work, shown: Screen, patience: float) -> None:
         self._work, self._screen, self._is_shown = work, shown, False
-        self._ticker = Ticker(self._tick, _PATIENCE, 0.5)
+        self._ticker = Ticker(self._tick, patience, 0.5)
         self._ticker.start()
 
     def _tick(self) -> None:
