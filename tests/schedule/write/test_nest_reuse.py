@@ -90,11 +90,14 @@ def test_numbers_that_are_arguments_leave_every_bit(dtype: str) -> None:
         return results
 
     p = staged(run, [x])
+    dtype_nan = number(np.nan)
     targets = (CPU, replace(CPU, limits=Limits(equal_nests=10**6)))
     together, apart = (compile_scheduled(p, schedule(optimize(p), target)) for target in targets)
     assert len(together.text) < 0.8 * len(apart.text)
     for one, other in zip(together.run([x]), apart.run([x]), strict=True):
-        assert one.tobytes() == other.tobytes()
+        # LLVM may exchange the operands of a sum, which decides the sign of NaN
+        known = [np.where(np.isnan(value), dtype_nan, value).tobytes() for value in (one, other)]
+        assert known[0] == known[1]
 
 
 def test_constants_and_operands_that_coincide_tell_nests_apart() -> None:

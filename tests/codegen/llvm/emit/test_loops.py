@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tracer
+import tracer.numpy as tnp
 from tests.codegen.llvm.llvm_programs import (
     RNG,
     WIDTHS,
@@ -463,3 +465,13 @@ def test_a_long_arm_of_a_wide_loop_is_written_for_some_lanes_at_a_time(bits: int
     assert run(module, [out, x], vector_bits=bits)[0] == Status.DONE
     np.testing.assert_array_equal(out[::2], np.where(x >= first, x * x + 20, x))
     np.testing.assert_array_equal(out[1::2], np.where(x >= first, x * x, 5))
+
+
+@pytest.mark.parametrize("n", [3, 10, 32, 1000])
+def test_short_loops_are_written_out_where_they_are_called(n: int) -> None:
+    """Elementwise over (2, n) after a reduction of it, neither a power of two nor a multiple of the lanes."""
+    x = np.random.default_rng(n).standard_normal((2, n))
+    f = tracer.jit(lambda x: x / tnp.sum(x * x, axis=1, keepdims=True) - 1)
+    text = str(f.lower(x).llvm())
+    assert ("= phi i64" in text, text.count("define internal")) == ((True, 1) if n == 1000 else (False, 0))
+    np.testing.assert_allclose(np.asarray(f(x)), x / np.sum(x * x, axis=1, keepdims=True) - 1, rtol=1e-14)

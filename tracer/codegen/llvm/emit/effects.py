@@ -82,6 +82,16 @@ def invoke(f: Frame, s: loop.Invoke) -> None:
     for argument, parameter in zip(s.arguments, callee.parameters, strict=s.share is None):
         if isinstance(argument, loop.View) != isinstance(parameter, loop.Buffer):
             f.fail(f"invoke of '{s.function}' hands over a view for a register, or the reverse")
+    if s.function in f.in_place:
+        for argument, parameter in zip(s.arguments, callee.parameters, strict=True):
+            if isinstance(argument, loop.View):
+                assert isinstance(parameter, loop.Buffer), "tested above"
+                f.buffers[parameter] = _view(f, argument)
+            else:
+                assert isinstance(parameter, loop.Register), "tested above"
+                f.define(parameter, f.operand(argument))
+        f.run(callee.body)
+        return
     arguments = [_argument(f, argument) for argument in s.arguments]
     if s.share is None:
         f.w.do(f"call void {function_name(s.function)}({', '.join((*arguments, f'ptr {CONTEXT}'))})")

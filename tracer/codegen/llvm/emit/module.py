@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import assert_never
 
@@ -11,7 +12,7 @@ from tracer.codegen.llvm.emit.frame import CONTEXT, Finished, Frame
 from tracer.codegen.llvm.emit.lane_scan import prefix
 from tracer.codegen.llvm.emit.nontemporal_copy import fence
 from tracer.codegen.llvm.emit.runtime_helpers import DECLARATIONS, HELPERS, helper_text
-from tracer.codegen.llvm.emit.serial_loops import if_, serial, while_
+from tracer.codegen.llvm.emit.serial_loops import if_, length_written_out, serial, while_
 from tracer.codegen.llvm.emit.shared_reductions import outlined_reduction
 from tracer.codegen.llvm.emit.vector_loop import vector_loop
 from tracer.codegen.llvm.emit.writer import Writer
@@ -38,8 +39,9 @@ def emit_module(module: loop.Module, *, vector_bits: int | None = None, marks: M
     declarations, helpers, parts = dict(DECLARATIONS), dict[str, None](), dict[str, tuple[str, ...]]()
     common_texts: dict[str, str] = {}
     texts, finished, lengths = [], dict[str, Finished](), polls.shares(module)
+    in_place = _written_in_place(module)
     for function in module.functions:
-        if function.body.yields:  # a math function, written where it is called
+        if function.body.yields or function.name in in_place:  # math functions are written with the first call
             continue
         writer = Writer(
             declarations,
@@ -49,7 +51,7 @@ def emit_module(module: loop.Module, *, vector_bits: int | None = None, marks: M
         )
         frame = Frame(function, writer, run_block)
         frame.functions, frame.helpers, frame.parts, frame.common = functions, helpers, parts, common_texts
-        frame.finished, frame.marks = finished, marks or {}
+        frame.finished, frame.in_place, frame.marks = finished, in_place, marks or {}
         if function.name in lengths:
             frame.part_lengths = polls.part_lengths(function, lengths[function.name])
         texts.append(_function(frame, is_main=function.name == module.entry))
@@ -126,6 +128,22 @@ def _mostly_calls(body: loop.Block) -> bool:
 
 
 _LONG = 256  # statements of a main function that is worth it
+
+
+def _written_in_place(module: loop.Module) -> set[str]:
+    """Return the short functions that are called at one place, which are written there: a function takes LLVM 0.3 ms.
+
+    None is written into a main function that LLVM does not optimise, where 512-bit code would fail.
+    """
+    main = next((function for function in module.functions if function.name == module.entry), None)
+    if main is None or _mostly_calls(main.body):
+        return set()
+    calls = Counter[str]()
+    for function in module.functions:
+        for s in statements_of(function.body):
+            if isinstance(s, loop.Invoke):
+                calls[s.function] += 1 if s.share is None else 2
+    return {f.name for f in module.functions if calls[f.name] == 1 and length_written_out(f.body) is not None}
 
 
 def _nest_header(f: Frame) -> str:

@@ -8,7 +8,7 @@ from tracer.codegen.llvm.emit import polls, sqrt_newton
 from tracer.codegen.llvm.emit.compute import apply
 from tracer.codegen.llvm.emit.divergence import Variation
 from tracer.codegen.llvm.emit.frame import Frame
-from tracer.codegen.llvm.emit.serial_loops import CarriedPhis, first_value, phi, yields
+from tracer.codegen.llvm.emit.serial_loops import CarriedPhis, few_iterations, first_value, phi, yields
 from tracer.codegen.llvm.toolchain.types import ELEMENT, indices, iota, leading_mask, splat, vector
 from tracer.ir.loop import Carry, Constant, For
 
@@ -81,10 +81,12 @@ class VectorLoop:
         w, lanes = self.f.w, self.loop.lanes
         full = stop & -lanes if stop > 0 else 0
         partial = self.first
-        if full == lanes == stop:
-            for register, value in zip(self.registers, self.first, strict=True):
-                self.f.define(register, value)
-            partial = self._body("0")
+        few = few_iterations(self.loop)
+        if full and (full == lanes == stop or few is not None):
+            for index in range(0, full, lanes):
+                for register, value in zip(self.registers, partial, strict=True):
+                    self.f.define(register, value)
+                partial = self._body(str(index))
         elif full:
             done = w.label("done")
             partial = self._full_iterations(str(full), done)
