@@ -278,3 +278,27 @@ def test_lists_of_layers_are_compared_by_one_name(tmp_path: Path) -> None:
     with pytest.raises(errors.CheckpointError, match=r"help: io\.load_weights puts a list of layers into a Stack"):
         io.load(tmp_path / "b.safetensors", stack)
     assert io.load_weights(stack, tmp_path / "b.safetensors").layers.weight.shape == (3, 2, 2)
+    io.save(tmp_path / "b.safetensors", {"h": stack})
+    with pytest.raises(errors.CheckpointError, match=r"help: io\.load_weights puts a Stack into a list of layers"):
+        io.load(tmp_path / "b.safetensors", {"h": singly})
+
+
+def test_weights_go_between_stacks_lists_and_sequences_of_layers(tmp_path: Path) -> None:
+    singly = [nn.Linear(2, 2, key=random.key(n)) for n in range(3)]
+    models: list[Any] = [
+        {"h": nn.Stack(lambda key: nn.Linear(2, 2, key=key), 3, key=random.key(9))},
+        {"h": nn.Sequential(*singly)},
+        {"h": singly},
+    ]
+    file = tmp_path / "weights.safetensors"
+    for n, saved in enumerate(models):
+        io.save(file, tree.map(lambda x, n=n: tnp.full_like(x, n) + tnp.arange(2), saved))
+        for model in models[: 3 if n != 1 else 2]:
+            for x in tree.leaves(io.load_weights(model, file)):
+                assert (x == n + tnp.arange(2)).all()
+    io.save(file, models[0])
+    with pytest.raises(errors.CheckpointError, match=r"missing there: h\.3\.weight, h\.3\.bias\n  help"):
+        io.load_weights({"h": [*singly, nn.Linear(2, 2, key=random.key(3))]}, file)
+    stack = models[0]["h"]
+    io.save(file, stack)
+    np.testing.assert_array_equal(io.load_weights(singly, file)[2].weight, stack.layers.weight[2])

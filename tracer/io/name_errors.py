@@ -57,6 +57,8 @@ def _folded_at(place: int, names: Sequence[str]) -> list[str]:
 def _help(missing: Sequence[str], extra: Sequence[str]) -> str:
     if {_INDEX.sub("layers", name, count=1) for name in extra}.intersection(missing):
         return "io.load_weights puts a list of layers into a Stack"
+    if {_INDEX.sub("layers", name, count=1) for name in missing}.intersection(extra):
+        return "io.load_weights puts a Stack into a list of layers"
     if renamed := _likely_rename(missing, extra):
         old, new = renamed
         return f"did you mean {new} for {old}? io.load_weights takes rename={{{old!r}: {new!r}}}"

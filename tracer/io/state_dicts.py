@@ -182,8 +182,10 @@ def _remat(names: _Names, module: Any, path: str) -> Iterator[Place]:
 
 def _stack(names: _Names, module: Any, path: str) -> Iterator[Place]:
     """Yield the arrays of a list of layers, to be stacked; or the stacked arrays if the state dict has these."""
-    if not names.writes and names.has(below(path, "layers")) and not names.has(below(path, "0")):
-        return names.children(module, path, {})
+    if not names.writes and not names.has(below(path, "0")) and names.has(below(path, "layers")):
+        path = below(path, "layers")  # the stacked arrays, or those of a Sequential
+        if not names.has(below(path, "0")):
+            return names.places(module.layers, path)
     layer = trees.tree_map(lambda leaf: _Shape(leaf.shape[1:]), module.layers)
     columns = [names.places(layer, below(path, str(n))) for n in range(module.count)]
     return (Layers(parts) for parts in zip(*columns, strict=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ def load_weights(
     strict: whether the names must be exactly the model's. Raises CheckpointError for other names and shapes.
 
     PyTorch's names are known for attention, recurrent layers, encoders, decoders, sequences, spectral and weight norms:
-    `in_proj_weight` fills q, k and v. A `Stack` takes the arrays of a list of layers.
+    `in_proj_weight` fills q, k and v. A `Stack` takes the arrays of a list of layers, and a list those of a `Stack`.
 
     >>> layer = nn.Linear(2, 3, key=tracer.random.key(0))
     >>> weights = {"fc.weight": np.ones((3, 2), "float32"), "fc.bias": np.zeros(3, "float32")}
@@ -50,6 +50,7 @@ def load_weights(
         if (name := _renamed(theirs, rename)) is not None:
             given[name] = _turned(as_numpy(array)) if _has_part(theirs, transposed) else as_numpy(array)
     wanted = named_leaves(model)
+    given = dict(_unstacked(given, wanted))
     chosen = set(wanted) if where is None else _chosen(model, where)
     found = dict(zip(wanted, places(model, given), strict=True))
     there = {name: all(part in given for part in names_of(place)) for name, place in found.items()}
@@ -66,6 +67,19 @@ def load_weights(
         for name, leaf in zip(wanted, leaves, strict=True)
     ]
     return trees.unflatten(structure, result)
+
+
+def _unstacked(given: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the arrays by name; those of a `Stack`, `layers.weight`, by layer where the model has a list of these."""
+    for name, array in given.items():
+        start, found, rest = f".{name}".rpartition(".layers.")
+        for way in ("", ".layers") if found and name not in wanted and array.ndim else ():
+            rows = [f"{start}{way}.{n}.{rest}".removeprefix(".") for n in range(len(array))]
+            if rows and all(row in wanted for row in rows):
+                yield from zip(rows, array, strict=True)
+                break
+        else:
+            yield name, array
 
 
 def _has_part(name: str, parts: Sequence[str]) -> bool:
