@@ -10,7 +10,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
-from tracer import ops, tree, tree_util
+from tracer import nn, ops, random, tree, tree_util
 from tracer.errors import ArgumentError, ShapeError
 from tracer.flatten_util import ravel_pytree
 
@@ -216,3 +216,18 @@ def test_debug_print_runs_once_for_every_run_and_in_order(capsys: pytest.Capture
     assert capsys.readouterr().out.startswith("in 5.0, True\n")
     with pytest.raises(ArgumentError, match="the format names values that were not given"):
         tracer.debug.print("{} {y}", 1.0)
+
+
+def test_gradients_with_none_say_what_skips_it() -> None:
+    model = nn.Sequential(nn.Linear(2, 3, key=random.key(0)), nn.BatchNorm(3))
+    slopes = tracer.grad(lambda model: model(tnp.ones((4, 2), "float32")).sum())(model)
+    with pytest.raises(TypeError, match="unsupported operand") as raised:
+        tree.map(lambda p, g: p - 0.1 * g, model, slopes)
+    skips = "nn.map(f, model, grads) skips arrays that are not trained, whose gradients are None"
+    assert raised.value.__notes__ == [f"help: another tree has None where the first has a leaf; {skips}"]
+    with pytest.raises(ArgumentError, match="help: every tree must have the structure of the first; nn"):
+        tree.map(lambda g, p: p, slopes, model)
+    with pytest.raises(TypeError) as raised:
+        tree.map(lambda p, g: p - {}, model, model)
+    assert not hasattr(raised.value, "__notes__")
+    assert tree.map(lambda p, g: p if g is None else p - g, model, slopes).layers[1].running_mean.shape == (3,)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import optree
@@ -209,15 +209,19 @@ def tree_map(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
     try:
         columns = [structure.flatten_up_to(other) for other in rest]
     except ValueError:
-        shown = [structure_text(flatten(each)[1]) for each in (tree, *rest)]
-        raise ArgumentError(
-            message(
-                f"tree.map{here()}: the trees have different structures",
-                f"got {' and '.join(shown)}",
-                help="every tree must have the structure of the first",
-            )
-        ) from None
-    return unflatten(structure, [function(*row) for row in zip(leaves, *columns, strict=True)])
+        shown = " and ".join(structure_text(flatten(each)[1]) for each in (tree, *rest))
+        help = "every tree must have the structure of the first" + (f"; {_SKIPS_NONE}" if "None" in shown else "")
+        text = message(f"tree.map{here()}: the trees have different structures", f"got {shown}", help=help)
+        raise ArgumentError(text) from None
+    try:
+        return unflatten(structure, [function(*row) for row in zip(leaves, *columns, strict=True)])
+    except TypeError as error:
+        if any(x is None for column in columns for x in column):  # a subtree in the place of a leaf
+            error.add_note(f"help: another tree has None where the first has a leaf; {_SKIPS_NONE}")
+        raise
+
+
+_SKIPS_NONE: Final = "nn.map(f, model, grads) skips arrays that are not trained, whose gradients are None"
 
 
 def leaf_names(tree: Any, root: str = "") -> list[str]:
