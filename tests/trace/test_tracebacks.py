@@ -11,10 +11,11 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
-from tracer import errors, lax, nn, ops, random, scipy, tree_util
+from tracer import data, debug, errors, io, lax, nn, ops, random, scipy, tree_util
 from tracer.trace import tracebacks
 from tracer.trace.tracebacks import boundary
 
+LAYER = nn.Linear(2, 3, key=random.key(0))
 X = tnp.arange(3.0)
 Y = tnp.ones(4)
 
@@ -69,6 +70,16 @@ OPERATIONS = {
     "a truth": lambda: bool(X),
     "an element of nothing": lambda: list(tnp.ones(())),
     "a stage": lambda: tracer.jit(wants_two).lower(X),
+    "a layer": lambda: LAYER(tnp.ones((3, 4), "float32")),
+    "a model of layers": lambda: nn.Sequential(LAYER, LAYER)(tnp.ones((3, 2), "float32")),
+    "a layer's arguments": lambda: nn.Linear(2, key=random.key(0)),  # type: ignore[call-arg]
+    "an attribute of a layer": lambda: setattr(LAYER, "bias", None),
+    "a changed layer": lambda: LAYER.replace(name=1),
+    "a part of a layer": lambda: nn.at(LAYER, "name"),
+    "a summary": lambda: nn.summary(LAYER, tnp.ones((3, 4), "float32")),
+    "a file": lambda: io.load("/nowhere"),
+    "a loader": lambda: data.Loader(3, 4),
+    "watched values": lambda: debug.watch(lambda x: x @ Y)(X),
     "a tree": lambda: tree_util.tree_map(lambda x, y: x, (1, 2), (1, 2, 3)),
 }
 

@@ -12,8 +12,12 @@ from tracer.absent import absent
 from tracer.data.loader import Loader
 from tracer.data.prefetch import ahead
 from tracer.data.sources import Rows, Windows, load_npy, load_safetensors, split
+from tracer.trace.tracebacks import set_boundaries, set_method_boundaries
 
 __all__ = ["Loader", "Rows", "Windows", "ahead", "load_npy", "load_safetensors", "split"]
+set_boundaries(globals(), __all__)
+for _source in (Loader, Rows, Windows):
+    set_method_boundaries(_source, ("__init__", "__iter__", "__getitem__"))
 
 
 def __getattr__(name: str) -> object:

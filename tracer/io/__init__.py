@@ -13,8 +13,11 @@ from tracer.errors import CheckpointError
 from tracer.io.checkpoints import Checkpoints
 from tracer.io.saving import Header, header, load, save
 from tracer.io.weights import load_weights
+from tracer.trace.tracebacks import set_boundaries, set_method_boundaries
 
 __all__ = ["CheckpointError", "Checkpoints", "Header", "header", "load", "load_weights", "save"]
+set_boundaries(globals(), __all__)
+set_method_boundaries(Checkpoints)
 
 
 def __getattr__(name: str) -> object:

@@ -1,6 +1,7 @@
 """`tracer.nn`: activation functions, attention and initializers, with JAX's names; and layers, which are modules."""
 
 from importlib import import_module
+from types import FunctionType
 from typing import TYPE_CHECKING
 
 from tracer.absent import absent
@@ -36,7 +37,7 @@ from tracer.nn.normalisation import log_softmax, logmeanexp, logsumexp, one_hot,
 from tracer.numpy import tanh
 from tracer.runtime.eager.call_cache import cached
 from tracer.trace.docstrings import say_of_elements
-from tracer.trace.tracebacks import set_boundaries
+from tracer.trace.tracebacks import boundary, set_boundaries
 
 if TYPE_CHECKING:
     from tracer.nn.containers import MLP, Identity, Residual, Sequential
@@ -260,6 +261,8 @@ say_of_elements({globals()[name] for name in _FUNCTIONS}, complex_too=("sigmoid"
 def __getattr__(name: str) -> object:
     if name in _LATER:
         value = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+        if isinstance(value, FunctionType):
+            value = boundary(value)
         value.__module__ = __name__
         globals()[name] = value
         return value

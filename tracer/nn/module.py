@@ -20,6 +20,7 @@ from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.trace.state import state as trace_state
+from tracer.trace.tracebacks import boundary, call_user, set_method_boundaries, tidy
 
 _OWN = frozenset(("_layout", "_mode", "_opening", "_uncast"))  # attributes of Module itself
 
@@ -172,7 +173,7 @@ class Module:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "__init__" in cls.__dict__:
-            cls.__init__ = _closing(cls.__init__)  # type: ignore[method-assign]
+            cls.__init__ = boundary(_closing(cls.__init__))  # type: ignore[method-assign]
         if "__call__" in cls.__dict__:
             cls.__call__ = _scoped(cls.__call__)  # type: ignore[method-assign]
         trees.register(
@@ -324,6 +325,9 @@ def _type(array: Any) -> str:
     return "None" if array is None else str(getattr(array, "type", None) or f"{array.dtype}{list(array.shape)}")
 
 
+set_method_boundaries(Module, ("__setattr__", "__delattr__"))
+
+
 def _closing(init: Callable[..., None]) -> Callable[..., None]:
     """Return the `__init__` that closes the module when the outermost `__init__` of it ends."""
 
@@ -336,7 +340,7 @@ def _closing(init: Callable[..., None]) -> Callable[..., None]:
         own["_opening"] = True
         _construction.depth += 1
         try:
-            init(self, *args, **kwargs)
+            call_user(init, (self, *args), kwargs)
         finally:
             _construction.depth -= 1
             del own["_opening"]
@@ -520,6 +524,9 @@ def _scoped(call: Callable[..., Any]) -> Callable[..., Any]:
             result = call(self, *args, **kwargs)
             recorder.leave(args, result)
             return result
+        except BaseException as error:
+            error.__traceback__ = tidy(error)
+            raise
         finally:
             trace_state.scope = scope
             if outermost:

@@ -29,6 +29,7 @@ from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.trace import Operand
+from tracer.trace.tracebacks import boundary
 from tracer.transforms.finite_checks import is_float, site
 from tracer.transforms.functions import check_callable
 from tracer.transforms.probing import Loops, probed
@@ -157,7 +158,7 @@ def watch(fun: Callable[..., Any]) -> Callable[..., Watched]:
         outputs, lines = watching[key].run([as_array(x) for x in (*lowered._traced.captured, *given.leaves)])
         return Watched(tuple(lines), trees.unflatten(lowered._traced.structure, outputs))
 
-    return call
+    return boundary(call)
 
 
 class _Watching:
