@@ -39,6 +39,15 @@ def test_lower_runs_the_cell_and_explores_its_last_call(shell: Any) -> None:
     assert "scale * x**3" in found.stage("source").text()
 
 
+def test_lower_names_the_lines_of_its_own_cell(shell: Any) -> None:
+    cell = "scale = 2.0\ntracer.grad(lambda y: tnp.sum(scale * tnp.sin(y)))(tnp.ones(3))"
+    found = shell.run_cell_magic("lower", "", cell)
+    (text,) = {line.text for line in found.stage("source").lines if line.keys}
+    assert text == cell.splitlines()[1]
+    assert [line.place for line in found.stage("source").lines if line.keys] == ["3"]  # below the magic
+    assert not {name for name in shell.user_ns if name.startswith("__tracer")}
+
+
 def test_lower_shows_the_error_of_its_cell_and_explores_nothing(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert shell.run_cell_magic("lower", "", "1 / 0\nsquare(2.0)") is None
     assert "ZeroDivisionError" in capsys.readouterr().out

@@ -31,7 +31,7 @@ def collected(lowered: Lowered, *, cuda: str | None = None) -> Function:
     name = name_text(program.name)
     types = ", ".join(map(str, program.input_types))
     results = ", ".join(map(str, program.output_types))
-    totals = tuple(_totals(lowered, optimized, stages))
+    totals = tuple((name[:-1] if value == "1" else name, value) for name, value in _totals(lowered, optimized, stages))
     return Function(name, f"({types}) → {results}", (source_stage(keys, figures), *stages), totals)
 
 

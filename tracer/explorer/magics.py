@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 import tracer
@@ -47,25 +49,19 @@ class _Magics:
 
     def lower(self, line: str, cell: str | None = None) -> Exploration | None:
         """Explore the call on the line, or the call that ends the cell once the lines before it have run."""
-        before, call = _last_call(cell if cell is not None else line)
-        if before and not self.shell.run_cell(before).success:
-            return None
-        function = self._value(call.func)
-        args: list[Any] = []
-        for each in call.args:
-            if isinstance(each, ast.Starred):
-                args += self._value(each.value)
-            else:
-                args.append(self._value(each))
-        kwargs: dict[str, Any] = {}
-        for keyword in call.keywords:
-            value = self._value(keyword.value)
-            kwargs.update(value if keyword.arg is None else {keyword.arg: value})
-        return explore(function, *args, **kwargs)
+        text = _text("%%lower", line, cell)
+        _check_last_call(self.shell.transform_cell(text))
+        self.shell.user_ns[_EXPLORE] = explore
+        try:
+            self._run(text, _exploring_last)
+        finally:
+            del self.shell.user_ns[_EXPLORE]
+        found: Exploration | None = self.shell.user_ns.pop(_FOUND, None)
+        return found
 
     def explain(self, line: str) -> Text:
         """Return the text that explains the compilations of a jitted function."""
-        function = self._value(_expression("%explain", line))
+        function = eval(_expression("%explain", line), self.shell.user_global_ns, self.shell.user_ns)
         if not isinstance(function, JitFunction):
             text = f"%explain: {line.strip()} is a {type(function).__name__}, not a jitted function"
             raise ArgumentError(message(text, help="%explain f, where f = tracer.jit(...)"))
@@ -75,32 +71,65 @@ class _Magics:
         """Run the line, or the cell, under `tracer.profile()`. Returns the profile."""
         public: Any = tracer  # its names are found at their first use
         with public.profile() as profile:
-            self.shell.run_cell(cell if cell is not None else line)
+            self._run(_text("%%tprofile", line, cell))
         return profile
 
-    def _value(self, node: ast.expr) -> Any:
-        code = compile(ast.Expression(node), "<magic>", "eval")
-        return eval(code, self.shell.user_global_ns, self.shell.user_ns)
+    def _run(self, text: str, rewrite: Callable[[ast.Module], ast.Module] = lambda module: module) -> None:
+        """Run text, rewritten, as a cell with the number of the cell with the magic, by which its lines are called.
+
+        IPython names the code by the count of executions and then visits its tree, where the count becomes its own.
+        """
+        shell, count = self.shell, self.shell.execution_count
+
+        class Rewriting:
+            def visit(self, module: ast.Module) -> ast.Module:
+                shell.execution_count = count
+                return rewrite(module)
+
+        rewriting = Rewriting()
+        shell.ast_transformers.append(rewriting)
+        shell.execution_count = len(shell.history_manager.input_hist_parsed) - 1
+        try:
+            shell.run_cell(text)
+        finally:
+            shell.execution_count = count
+            shell.ast_transformers.remove(rewriting)
 
 
-def _last_call(text: str) -> tuple[str, ast.Call]:
-    """Return the text before the last statement, which must be a call, and the call."""
+_EXPLORE, _FOUND = "__tracer_explore__", "__tracer_found__"
+
+
+def _exploring_last(module: ast.Module) -> ast.Module:
+    """Rewrite the call f(x) that ends a cell to one of explore(f, x), whose line is the cell's own."""
+    last = module.body[-1]
+    assert isinstance(last, ast.Expr)
+    assert isinstance(last.value, ast.Call)
+    call = ast.Call(ast.Name(_EXPLORE, ast.Load()), [last.value.func, *last.value.args], last.value.keywords)
+    module.body[-1] = ast.copy_location(ast.Assign([ast.Name(_FOUND, ast.Store())], call), last)
+    return ast.fix_missing_locations(module)
+
+
+def _text(magic: str, line: str, cell: str | None) -> str:
+    """Return the text to run, whose lines have the numbers that they have below the magic."""
+    return line if cell is None else f"# {magic}\n{cell}"
+
+
+def _check_last_call(text: str) -> None:
+    """Raise ArgumentError unless the text ends with a call."""
     help = "end with a call, as in: %lower f(x)"
     try:
-        statements = ast.parse(text.strip("\n ")).body
+        statements = ast.parse(text).body
     except SyntaxError as problem:
         raise ArgumentError(message(f"%lower: line {problem.lineno} does not parse", problem.msg, help=help)) from None
     last = statements[-1] if statements else None
     if not (isinstance(last, ast.Expr) and isinstance(last.value, ast.Call)):
         got = "nothing" if last is None else ast.unparse(last).splitlines()[0]
         raise ArgumentError(message(f"%lower: got {got}, which is no call", help=help))
-    before = text.strip("\n ").splitlines()[: last.lineno - 1]
-    return "\n".join(before).strip(), last.value
 
 
-def _expression(magic: str, text: str) -> ast.expr:
+def _expression(magic: str, text: str) -> CodeType:
     try:
-        return ast.parse(text.strip(), mode="eval").body
+        return compile(text.strip(), "<magic>", "eval")
     except SyntaxError:
         shown = repr(text.strip()) if text.strip() else "nothing"
         help = f"{magic} f, where f = tracer.jit(...)"

@@ -327,13 +327,13 @@ def plot(schedule: Schedule, steps: int, *, path: str | PathLike[str] | None = N
     if steps < 1:
         raise _wrong("plot", "there must be 1 step or more", steps)
     try:
-        figures = import_module("matplotlib.figure")
+        pyplot = import_module("matplotlib.pyplot")
     except ImportError:
         raise ImportError(message(f"plot{here()} draws by matplotlib", help="pip install matplotlib")) from None
     counts = np.unique(np.linspace(0, steps, min(steps + 1, _POINTS)).round().astype(np.int32))
     values = np.broadcast_to(np.asarray(jit(vmap(lambda n: tnp.asarray(schedule(n))))(counts)), counts.shape)
-    figure = figures.Figure(figsize=(6, 2.2), layout="constrained")
-    axis = figure.subplots()
+    figure, axis = pyplot.subplots(figsize=(6, 2.2), layout="constrained")
+    pyplot.close(figure)  # notebooks show it as the result of a cell, not once more at its end
     axis.plot(counts, values)
     axis.set_xlabel("update")
     if path is not None:

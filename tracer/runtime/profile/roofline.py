@@ -79,11 +79,11 @@ def points(calls: Sequence[tuple[Program, float]]) -> list[Point]:
 def draw(calls: Sequence[tuple[Program, float]], axes: Any = None) -> Any:
     """Draw the points under the roof; return the axes. Programs with loops of unknown length have hollow points."""
     try:
-        figures = import_module("matplotlib.figure")
+        pyplot = import_module("matplotlib.pyplot")
     except ImportError:
         text = f"profile.roofline{here()} draws by matplotlib"
         raise ImportError(message(text, help="pip install matplotlib")) from None
-    axes = figures.Figure(layout="constrained").subplots() if axes is None else axes
+    axes = pyplot.subplots(layout="constrained")[1] if axes is None else axes  # which notebooks show
     limits, shown = machine(), points(calls)
     ridge = limits.peak / limits.bandwidth
     intensities = np.geomspace(
