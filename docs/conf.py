@@ -5,6 +5,7 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 
 from docutils import nodes
+from sphinx import addnodes
 
 from tools import api_pages
 
@@ -15,7 +16,7 @@ version = release = installed_version("tracer")
 
 extensions = ["myst_nb", "sphinx.ext.linkcode", "sphinx_copybutton"]
 root_doc = "index"
-exclude_patterns = ["jupyter_execute", "**.ipynb_checkpoints"]
+exclude_patterns = ["jupyter_execute", "**.ipynb_checkpoints", "notebooks/examples"]  # the gallery has these
 suppress_warnings = ["myst.xref_missing"]  # links to files of the repository that have no page
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
@@ -72,9 +73,28 @@ def without_last_lines(app, doctree):
     """Remove the empty lines that end examples, which doctest needs before a fence."""
     for block in doctree.findall(nodes.literal_block):
         if isinstance(block.children[0] if block.children else None, nodes.Text) and len(block.children) == 1:
-            block.replace(block.children[0], nodes.Text(block.astext().rstrip("\n")))
+            text = block.astext().rstrip("\n")
+            block.replace(block.children[0], nodes.Text(text))
+            block.rawsource = text  # a block that differs from it is not highlighted
+
+
+def with_pictures(app, doctree, page):
+    """Put links with the first picture of each page in the place of the gallery's contents."""
+    if page != "gallery/index":
+        return
+    for contents in list(doctree.findall(addnodes.toctree)):
+        links = nodes.bullet_list(classes=["pictures"])
+        for example in contents["includefiles"]:
+            picture = next(app.env.get_doctree(example).findall(nodes.image)).deepcopy()
+            picture["alt"] = ""
+            address = app.builder.get_relative_uri(page, example)
+            title = nodes.inline("", app.env.titles[example].astext())
+            link = nodes.reference("", "", picture, title, internal=True, refuri=address)
+            links += nodes.list_item("", addnodes.compact_paragraph("", "", link))
+        contents.replace_self([nodes.rubric("", contents["caption"]), links])
 
 
 def setup(app):
     app.connect("html-collect-pages", source_pages)
     app.connect("doctree-read", without_last_lines)
+    app.connect("doctree-resolved", with_pictures)
