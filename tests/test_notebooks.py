@@ -15,8 +15,8 @@ NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 # What each notebook prints, besides the two with tests of their own.
 PRINTED = {
     "batching": r"^one by one agrees: True$",
-    "compiler": r"^[\d,]+ lines of assembly$",
     "deblurring": r"^seen 2\d\.\d dB, sharpened 3\d\.\d dB$",
+    "explorer": r"^[\d,]+ lines of assembly$",
     "first_steps": r"^largest difference: \d\.\de-(0[89]|1\d)$",
     "gaussian_process": r"^cost: 13\.76 to -14\.\d\d$",
     "gpu": r"^x \+ 1 of 1,000 +data there: CPU +data here: CPU$",
