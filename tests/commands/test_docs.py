@@ -48,14 +48,21 @@ def test_docs_refuses_a_name_without_a_page(opened: list[str], capsys: pytest.Ca
     )
 
 
+@pytest.mark.parametrize("is_checkout", [True, False])
 def test_docs_that_are_not_built_say_how_to_build_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    is_checkout: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(docs, "BUILT", tmp_path)
+    built = tmp_path / "build" / "docs"
+    monkeypatch.setattr(docs, "BUILT", built)
+    if is_checkout:
+        (tmp_path / "docs").mkdir()
     assert main(["docs"]) == 1
+    problem = (
+        f"the documentation is not built in {built}" if is_checkout else "installed packages carry no documentation"
+    )
     assert capsys.readouterr().err == (
-        f"python -m tracer docs: the documentation is not built in {tmp_path}\n"
-        '  help: in a checkout: pip install -e ".[docs]" && scripts/docs\n'
+        f"python -m tracer docs: {problem}\n"
+        f'  help: {"" if is_checkout else "in a checkout: "}pip install -e ".[docs]" && scripts/docs\n'
     )
 
 

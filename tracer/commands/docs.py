@@ -36,9 +36,11 @@ def run(options: argparse.Namespace) -> int:
         if anchor:
             print(f"{anchor}\n\n{section(anchor)}")
             return 0
-        return _fail(
-            f"the documentation is not built in {BUILT}", 'in a checkout: pip install -e ".[docs]" && scripts/docs'
+        has_source = (BUILT.parents[1] / "docs").exists()
+        problem = (
+            f"the documentation is not built in {BUILT}" if has_source else "installed packages carry no documentation"
         )
+        return _fail(problem, f'{"" if has_source else "in a checkout: "}pip install -e ".[docs]" && scripts/docs')
     if not (BUILT / f"{page}.html").exists():
         return _fail(
             f"no error and no page {options.name!r}", "name an error, as CarryTypeError, or a page, as guide/jit"
