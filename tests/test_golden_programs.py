@@ -48,6 +48,7 @@ DONE: Final = {
     "parallelise": "threads share long nests in parts of `by` iterations, and vector loops lose their remainders",
     "choose_kernels": "every matrix product gets its kernel",
     "outline_reductions": "large reductions become calls of functions that other programs share",
+    "multiply_roots": "square roots become products where the divider would be the bottleneck",
 }
 """What each pass does, as its section says first."""
 

@@ -40,11 +40,13 @@ class Machine:
 
     vector_bytes, line_bytes: of a vector register and of a cache line. first_cache, second_cache: bytes of a core's
     caches. streamed_bytes: size of a result that bypasses the caches, half of a large last cache. split_bytes: size of
-    an operand whose blocks are reduced in interleaved streams. streams: how many of these, the first that divides the
-    blocks. reduction_bytes: min of a vector accumulator, which is narrowed while lanes have no elements. lane_rows:
-    fewest short rows that are reduced a row per lane. shared_work: estimated nanoseconds of a nest worth waking threads
-    for, which takes several microseconds. grain_work: least nanoseconds of one part, since claiming one takes 100 ns
-    and its first memory is not prefetched. tiles: whether bf16 is multiplied in AMX tiles, which need larger panels.
+    an operand whose blocks are reduced in interleaved streams. streams: how many streams a loop reads or stores, the
+    first count that divides its blocks or leaves each a page. reduction_bytes: min of a vector accumulator, which is
+    narrowed while lanes have no elements. lane_rows: fewest short rows that are reduced a row per lane. shared_work:
+    estimated nanoseconds of a nest worth waking threads for, which takes several microseconds. grain_work: least
+    nanoseconds of one part, since claiming one takes 100 ns and its first memory is not prefetched. tiles: whether bf16
+    is multiplied in AMX tiles, which need larger panels. root_estimates: whether an instruction estimates 1 / sqrt(x)
+    of f64 (AVX-512).
     """
 
     vector_bytes: int = 64
@@ -59,6 +61,7 @@ class Machine:
     shared_work: float = 30_000.0
     grain_work: float = 8_000.0
     tiles: bool = False
+    root_estimates: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +153,10 @@ PLAIN: Final = Target("plain", _BLAS, own_nests=True)
 """No machine: loops before any mapping, as the reference interpreter runs them."""
 
 
-def cpu(*, bf16: bool, tiles: bool = False) -> Target:
-    """Return the CPU target. bf16: whether the machine multiplies pairs of bf16. tiles: whether in AMX tiles."""
+def cpu(*, bf16: bool, tiles: bool = False, root_estimates: bool = False) -> Target:
+    """Return the CPU target. bf16: whether the machine multiplies pairs of bf16. tiles, root_estimates: as in `Machine`."""
     dots = (*_BLAS, BF16_PAIRS) if bf16 else _BLAS
-    return replace(CPU, dots=dots, machine=replace(CPU.machine, tiles=tiles))
+    return replace(CPU, dots=dots, machine=replace(CPU.machine, tiles=tiles, root_estimates=root_estimates))
 
 
 def cuda(arch: str = "sm_90") -> Target:

@@ -20,6 +20,7 @@ from tracer.schedule.algorithms.library_kernels import choose_kernels
 from tracer.schedule.cpu.nontemporal_stores import store_nontemporal
 from tracer.schedule.cpu.outlined_reductions import outline_reductions
 from tracer.schedule.cpu.parallelise import parallelise
+from tracer.schedule.cpu.root_products import multiply_roots
 from tracer.schedule.cpu.vectorise import vectorise
 from tracer.schedule.elements.gather_bounds import FaultSite, FaultSites
 from tracer.schedule.gpu.mapping import GpuSchedule, map_to_gpu
@@ -72,9 +73,12 @@ LOOP_PIPELINE: Final[tuple[LoopPass, ...]] = (
     LoopPass("parallelise", parallelise, targeted=True),
     LoopPass("choose_kernels", choose_kernels, targeted=True),
     LoopPass("outline_reductions", outline_reductions),
+    LoopPass("multiply_roots", multiply_roots, targeted=True),
 )
 """The passes from a program's loop nests to those of a CPU."""
-ELEMENTWISE_PIPELINE: Final = tuple(each for each in LOOP_PIPELINE if each.name in ("vectorise", "expand_math"))
+ELEMENTWISE_PIPELINE: Final = tuple(
+    each for each in LOOP_PIPELINE if each.name in ("vectorise", "expand_math", "multiply_roots")
+)
 """The passes of a single loop over the elements: see `symbolic_size`."""
 GPU_PIPELINE: Final[tuple[LoopPass, ...]] = (
     LoopPass("allocate_arena", allocate_arena),

@@ -24,18 +24,21 @@ from tracer.ir.loop import (
 )
 from tracer.ir.loop.walk import blocks_of
 from tracer.ir.program import Program
+from tracer.ir.target import CPU, Target
 from tracer.schedule.pipeline import ELEMENTWISE_PIPELINE, LoopPass, Scheduled, loop_stages, loops
 
 SIZE: Final = 1009  # the size for which such a program is written: a number that nothing else has
 
 
-def schedule_for_any_size(program: Program, passes: Sequence[LoopPass] = ELEMENTWISE_PIPELINE) -> Scheduled | None:
+def schedule_for_any_size(
+    program: Program, passes: Sequence[LoopPass] = ELEMENTWISE_PIPELINE, target: Target = CPU
+) -> Scheduled | None:
     """Return the schedule of a program of arrays f[SIZE] and scalars, for arrays of any size.
 
     The parameter, an i64[1], is the last: a constant. None where the program is more than one loop over the elements.
     """
     scheduled = loops(program)
-    *_, (_, module) = loop_stages(scheduled.module, passes=passes)
+    *_, (_, module) = loop_stages(scheduled.module, target, passes)
     if len(module.functions) != 2 or module.arena or module.stacks or scheduled.callbacks or scheduled.constants:
         return None
     nest, main = module.functions

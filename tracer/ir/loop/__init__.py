@@ -200,6 +200,7 @@ class For:
     """Counted loop: for index in range(start, stop, step): body. `results` receive the final carries.
 
     outlined: whether a CPU runs a VECTOR loop as a call of a function that programs share. It only reduces memory.
+    multiplies_roots: whether a CPU computes a VECTOR loop's square roots of f64 by products, which have the same bits.
     """
 
     index: Register
@@ -212,6 +213,7 @@ class For:
     carries: tuple[Carry, ...] = ()
     results: tuple[Register, ...] = ()
     outlined: bool = False
+    multiplies_roots: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,13 +235,15 @@ class If:
     """Branch: results = yields of the arm that runs.
 
     Inside a vector loop the predicate may vary by lane where `then` only computes and `otherwise` holds no statements.
-    Results are then chosen by lane, and `then` is skipped if the predicate is false in every lane.
+    Results are then chosen by lane, and `then` is skipped if the predicate is false in every lane. outlined: whether a
+    CPU's vector loop calls `then` as a function that programs share, if a function can take its registers.
     """
 
     predicate: Operand
     then: Block
     otherwise: Block = Block(())
     results: tuple[Register, ...] = ()
+    outlined: bool = False
 
 
 @dataclass(frozen=True, slots=True)

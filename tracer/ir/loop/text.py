@@ -272,7 +272,7 @@ class Printer:
         if s.step != 1:
             text += f" step {s.step}"
         if s.kind is loop.LoopKind.VECTOR:
-            text += f" vector({s.lanes}){' outlined' * s.outlined}"
+            text += f" vector({s.lanes}){' outlined' * s.outlined}{' multiplying roots' * s.multiplies_roots}"
         elif s.kind is not loop.LoopKind.SERIAL:
             text += f" {s.kind.value}"
         carries = self._carries(s.carries)
@@ -292,7 +292,7 @@ class Printer:
 
     def _if(self, s: loop.If) -> Iterator[str]:
         predicate = self.operand(s.predicate)
-        yield f"{self._results(s.results)}if {predicate} {{"
+        yield f"{self._results(s.results)}if {predicate}{' outlined' * s.outlined} {{"
         yield from self._block(s.then)
         if s.otherwise.statements or s.otherwise.yields:
             yield "} else {"

@@ -27,6 +27,7 @@ from tracer.ir.loop import (
     Leave,
     Library,
     Load,
+    Module,
     Operand,
     Prefix,
     Register,
@@ -99,6 +100,15 @@ def with_statements(block: Block, change: Callable[[Statement], Sequence[Stateme
         statements += change(s)
     is_same = len(statements) == len(block.statements) and all(map(is_, statements, block.statements))
     return block if is_same else Block(tuple(statements), block.yields)
+
+
+def with_bodies(module: Module, change: Callable[[Block], Block]) -> Module:
+    """Replace the body of every function by what `change` returns: the same module where every body stays."""
+    bodies = [change(f.body) for f in module.functions]
+    if all(body is f.body for body, f in zip(bodies, module.functions, strict=True)):
+        return module
+    pairs = zip(module.functions, bodies, strict=True)
+    return replace(module, functions=tuple([f if body is f.body else replace(f, body=body) for f, body in pairs]))
 
 
 Simple = TypeVar("Simple", bound=Compute | Load | Store | Update | Fault | Prefix)

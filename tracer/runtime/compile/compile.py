@@ -19,7 +19,7 @@ from tracer.codegen.llvm.kernels.gemm.bf16_dot import has_dots
 from tracer.codegen.llvm.toolchain.ctypes_executable import Executable
 from tracer.codegen.llvm.toolchain.object_code import LoadedModule, binds_c_alone, compile_object, load_object
 from tracer.codegen.llvm.toolchain.outlined_functions import apart
-from tracer.codegen.llvm.toolchain.target import fuses_products
+from tracer.codegen.llvm.toolchain.target import fuses_products, splits_floats
 from tracer.codegen.status import Status
 from tracer.ir.loop import Block, Library, Module
 from tracer.ir.loop.walk import blocks_of
@@ -147,7 +147,7 @@ def compile_program(program: Program, donated: Collection[int] = (), *, contract
 
 def this_cpu() -> Target:
     """Return the target of the machine that this process runs on."""
-    return cpu(bf16=has_dots(), tiles=in_use())
+    return cpu(bf16=has_dots(), tiles=in_use(), root_estimates=splits_floats())
 
 
 def in_force(passes: tuple[LoopPass, ...]) -> tuple[LoopPass, ...]:

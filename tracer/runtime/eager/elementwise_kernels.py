@@ -71,7 +71,7 @@ def _compiled(
     if staged.constants or not all(isinstance(t, ArrayType) and t.shape == shape for t in results):
         return None
     passes = compiling.in_force(scheduling.ELEMENTWISE_PIPELINE)
-    scheduled = symbolic_size.schedule_for_any_size(pipeline.optimize(staged.program), passes)
+    scheduled = symbolic_size.schedule_for_any_size(pipeline.optimize(staged.program), passes, compiling.this_cpu())
     if scheduled is None:
         return None
     alone = None if place is None else compiling.compile_alone(staged.program, scheduled)

@@ -26,11 +26,10 @@ from tracer.schedule.terms.schedules import CHEAP, Schedule, Values
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
 
-_VECTOR_BYTES: Final = 64
+_VECTOR_BYTES: Final = 64  # of sums' lanes, on every machine
 _SUMS: Final = {1: 16, 2: 8}  # most features of a tile, by its vectors of positions
 _TAPS: Final = 3  # positions of a tile whose lanes run along the window
-_TILE_BYTES: Final = 1 << 15  # of rhs that such tiles reread: a first cache
-_PART_BYTES: Final = 1 << 18  # of rhs that a part of the features reads for every image: of a second cache
+_TILE_BYTES: Final = 1 << 15  # of rhs that such tiles reread; no machine's size, since sums are rounded tile by tile
 _PARTS: Final = 8  # for threads to share, where there are so many
 
 Body = Callable[[list[Affine], Sequence[Operand]], Sequence[Operand]]
@@ -74,6 +73,7 @@ class _Nest:
             raise InternalError(f"conv gives {type}")
         self.dtype = type.dtype
         self.unit = _VECTOR_BYTES // type.dtype.itemsize
+        self.part_bytes = writer.module.target.machine.second_cache // 4
         self.batch, self.features, *outs = type.shape
         self.outs, self.window = tuple(outs), self.rhs.type.shape[2:]
         self.into = self.rhs.type.shape[1]
@@ -251,7 +251,7 @@ class _Nest:
         reach = extents(self.outs, self.window, self.strides, self.dilations)
         planes = self._planes(reach)
         bands = self._bands(planes)
-        share = _divisor(self.group, max(8, _PART_BYTES // (planes * padded_bytes(self.dtype, self.window, 1))))
+        share = _divisor(self.group, max(8, self.part_bytes // (planes * padded_bytes(self.dtype, self.window, 1))))
         parts = self.group // share
         chunk = self.batch // _divisor(self.batch, max(1, _PARTS // (parts * self.groups)))
         with self.f.loops((self.groups, parts, self.batch // chunk), LoopKind.PARALLEL) as (g, part, images):

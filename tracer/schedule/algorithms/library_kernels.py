@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from tracer.ir.loop import Along, Constant, Kernel, Library, Module, Split, Statement, View
-from tracer.ir.loop.walk import with_statements
+from tracer.ir.loop.walk import with_bodies, with_statements
 from tracer.ir.target import CPU, Target
 
 _PLAIN: Final = Kernel()
@@ -32,13 +33,7 @@ def choose_kernels(module: Module, target: Target = CPU) -> Module:
         kernel = product_kernel(dtype, sizes, tiles=tiles) if routine == "gemm" else _CHOICES[routine](dtype, sizes)
         return (s if kernel == s.kernel else replace(s, kernel=kernel),)
 
-    bodies = [with_statements(f.body, chosen) for f in module.functions]
-    if all(body is f.body for body, f in zip(bodies, module.functions, strict=True)):
-        return module
-    functions = tuple(
-        f if body is f.body else replace(f, body=body) for body, f in zip(bodies, module.functions, strict=True)
-    )
-    return replace(module, functions=functions)
+    return with_bodies(module, partial(with_statements, change=chosen))
 
 
 _REAL: Final = ("f32", "f64")

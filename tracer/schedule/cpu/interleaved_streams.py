@@ -30,7 +30,6 @@ from tracer.ir.scalar import ScalarOp
 from tracer.ir.target import Machine
 from tracer.schedule.terms.loop_slicing import moved
 
-_STRANDS: Final = (4, 2)  # as many as are a page long, and no more
 LEAST_ROW: Final = 3 << 10
 """Bytes of a row that is stored so: its first and last lines are fetched, and other rows have theirs."""
 
@@ -91,11 +90,11 @@ def in_strands(
     exact = False
     least = int(length.value) if isinstance(length, Constant) else 0
     if least:
-        times = _times(loop, least * first.buffer.dtype.itemsize, page)
+        times = _times(loop, least * first.buffer.dtype.itemsize, page, machine)
         rows: Operand = index_constant(-(-(least + most) // (times * lanes)))
         exact = most == 0 and least % (times * lanes) == 0
     else:
-        times = _STRANDS[0] if _reads_along(loop) else 1
+        times = machine.streams[0] if _reads_along(loop) else 1
         more = b.compute(ScalarOp.ADD, length, most + times * lanes - 1)
         rows = b.compute(ScalarOp.SHR_LOGICAL, more, (times * lanes).bit_length() - 1)
     width, last = b.compute(ScalarOp.MUL, rows, lanes), b.compute(ScalarOp.SUB, length, lanes)
@@ -113,6 +112,6 @@ def _reads_along(loop: For) -> bool:
     return any(isinstance(s, Load) and loop.index in dict(s.address.terms) for s in loop.body.statements)
 
 
-def _times(loop: For, size: int, page: int) -> int:
-    """Return the number of streams, one where nothing is read."""
-    return next((n for n in _STRANDS if size >= n * page and _reads_along(loop)), 1)
+def _times(loop: For, size: int, page: int, machine: Machine) -> int:
+    """Return the number of streams, as many as are a page long, one where nothing is read."""
+    return next((n for n in machine.streams if size >= n * page and _reads_along(loop)), 1)

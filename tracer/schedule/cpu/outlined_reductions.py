@@ -6,10 +6,12 @@ A call computes the same bits, and LLVM has 4 ms less to do for it.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from tracer.ir.loop import Block, Constant, For, If, LoopKind, Module, Statement, While
 from tracer.ir.loop.memory_reductions import reduced_loads
+from tracer.ir.loop.walk import with_bodies
 
 LONG: Final = 1 << 12
 """Iterations. A call within a loop pays from here on. Several results of a longer loop share one pass over memory."""
@@ -17,11 +19,7 @@ LONG: Final = 1 << 12
 
 def outline_reductions(module: Module) -> Module:
     """Mark every reduction of memory that is worth a call."""
-    bodies = [_marked(f.body, depth=0) for f in module.functions]
-    pairs = list(zip(module.functions, bodies, strict=True))
-    if all(body is f.body for f, body in pairs):
-        return module
-    return replace(module, functions=tuple([f if body is f.body else replace(f, body=body) for f, body in pairs]))
+    return with_bodies(module, partial(_marked, depth=0))
 
 
 def _marked(block: Block, depth: int) -> Block:

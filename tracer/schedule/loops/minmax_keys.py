@@ -16,7 +16,7 @@ import numpy as np
 from tracer.ir.dtypes import F32, F64, I32, I64, U32, U64, DType
 from tracer.ir.loop import Block, Carry, Compute, Constant, For, LoopKind, Module, Operand, Register
 from tracer.ir.loop.build import Builder, constant
-from tracer.ir.loop.walk import operands_of, statements_of
+from tracer.ir.loop.walk import operands_of, statements_of, with_bodies
 from tracer.ir.scalar import ScalarOp
 
 _WORDS: Final[dict[DType, tuple[DType, DType]]] = {F32: (I32, U32), F64: (I64, U64)}
@@ -25,7 +25,7 @@ _INFINITY: Final = {F32: 0x7F800000, F64: 0x7FF0000000000000}
 
 def key_minmax(module: Module) -> Module:
     """Return the module with vector loops for the max or min of floats comparing integer keys."""
-    return replace(module, functions=tuple(replace(f, body=_block(f.body)) for f in module.functions))
+    return with_bodies(module, _block)
 
 
 def is_keyed(op: ScalarOp, dtype: DType) -> bool:

@@ -6,15 +6,15 @@ Reductions keep their lanes, which belong to the meaning of their results (see `
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from tracer.ir.loop import For, LoopKind, Module, Statement
-from tracer.ir.loop.walk import with_statements
+from tracer.ir.loop.walk import with_bodies, with_statements
 
 
 def one_at_a_time(module: Module) -> Module:
     """Return the module with every independent vector loop as a serial one."""
-    functions = tuple(replace(f, body=with_statements(f.body, _serial)) for f in module.functions)
-    return replace(module, functions=functions)
+    return with_bodies(module, partial(with_statements, change=_serial))
 
 
 def _serial(statement: Statement) -> tuple[Statement]:

@@ -68,6 +68,10 @@ DOUBLE: Final = Format(F64, I64, fraction=52, bias=1023)
 FORMATS: Final = {F32: SINGLE, F64: DOUBLE}
 
 
+_LONG: Final = 16
+"""Statements of a block that is worth a call, where hardly any lane runs it."""
+
+
 class Code:
     """The statements of one block as they are recorded."""
 
@@ -104,6 +108,7 @@ class Code:
                 Block(tuple(inner.statements), yields),
                 Block((), tuple(value.operand for value in usual)),
                 results,
+                outlined=len(inner.statements) >= _LONG,
             )
         )
         return tuple(Value(self, result) for result in results)

@@ -25,6 +25,7 @@ from tracer.ir.loop import (
     Statement,
     While,
 )
+from tracer.ir.loop.walk import with_bodies
 from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
 from tracer.schedule.math import (
     error_functions,
@@ -83,15 +84,10 @@ def expand_math(module: Module, *, calls: bool = False) -> Module:
     and are expanded. A dozen sines of an integrator's stages are 200 lines of LLVM's each.
     """
     expansion = _Expansion(calls)
-    functions = tuple(
-        function if body is function.body else replace(function, body=body)
-        for function in module.functions
-        for body in (expansion.block(function.body),)
-    )
+    expanded = with_bodies(module, expansion.block)
     present = {function.name for function in module.functions}
     added = tuple(function for name, function in expansion.called.items() if name not in present)
-    unchanged = not added and all(a is b for a, b in zip(functions, module.functions, strict=True))
-    return module if unchanged else replace(module, functions=(*added, *functions))
+    return replace(expanded, functions=(*added, *expanded.functions)) if added else expanded
 
 
 class _Expansion:

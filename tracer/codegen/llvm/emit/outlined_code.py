@@ -1,4 +1,4 @@
-"""Functions that programs share: long blocks that hardly any lane runs, and math functions outside vector loops.
+"""Functions that programs share: outlined blocks, which few lanes run, and math functions outside vector loops.
 
     define void @tracer_rare_3f(ptr %in0, ptr %out0, i64 %lanes)    eight lanes at a time, values by lane in memory
     define double @tracer_math_5d(double %x0)
@@ -22,13 +22,12 @@ from tracer.ir.loop import Block, Compute, Function, If, Register
 from tracer.ir.loop.walk import operands_of, results_of
 
 LANES: Final = 8  # a vector of f64
-_LONG: Final = 16  # statements of a block that is worth a call
 _PREFIX: Final = "tracer_rare_"
 
 
 def inputs_of(f: Frame, block: Block) -> list[Register] | None:
-    """Return the registers that a block reads, or None for a short block or few lanes, where a call does not pay."""
-    if f.lanes < LANES or len(block.statements) < _LONG:
+    """Return the registers that a block reads, or None where a function cannot take them or has too few lanes."""
+    if f.lanes < LANES:
         return None
     own = {result for s in block.statements for result in results_of(s)}
     read = [o for s in block.statements for o in operands_of(s)]

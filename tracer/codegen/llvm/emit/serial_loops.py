@@ -282,7 +282,7 @@ def _if_in_lanes(f: Frame, s: If) -> None:
     then, join, before = w.label("then"), w.label("join"), w.block
     w.branch(w.any(predicate, lanes), then, join, unlikely=True)
     w.open(then)
-    inputs = outlined_code.inputs_of(f, s.then)
+    inputs = outlined_code.inputs_of(f, s.then) if s.outlined else None
     if inputs is None:
         f.run(s.then)
         rarely = yields(f, s.then.yields, s.results)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tracer.codegen.llvm.emit import polls, sqrt_newton
+from tracer.codegen.llvm.emit import polls
 from tracer.codegen.llvm.emit.compute import apply
 from tracer.codegen.llvm.emit.divergence import Variation
 from tracer.codegen.llvm.emit.frame import Frame
@@ -22,7 +22,7 @@ def vector_loop(f: Frame, s: For) -> None:
     variation = Variation(s)
     f.open_scope()
     f.lanes, f.index, f.varying = s.lanes, s.index, variation.varying
-    f.w.multiplies_roots = f.w.splits_floats and sqrt_newton.pays(s.body, s.lanes)
+    f.w.multiplies_roots = s.multiplies_roots
     writer = VectorLoop(f, s, variation.index_used)
     before, f.unpolled = f.unpolled, 0
     partial = writer.constant_count(int(s.stop.value)) if isinstance(s.stop, Constant) else writer.run_time_count(stop)

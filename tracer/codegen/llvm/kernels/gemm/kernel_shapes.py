@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from tracer.codegen.llvm.toolchain.target import features, is_x86, preferred_bits
+from tracer.ir.target import CPU
 
 KINDS: Final = {"f32": ("float", 4), "f64": ("double", 8)}
-DEPTH: Final = 512  # of a panel of b, 96 KB, which passes through the first cache
+DEPTH: Final = 512  # of a panel of b, 96 KB; sums are rounded by it, on every machine
 _GROUP: Final = 1024  # bytes of a row of b that are copied together, panel by panel; almost a panel more at the end
-_COPIED: Final = 1 << 18  # bytes of a that are multiplied by these panels: they fit the second cache
+_COPIED: Final = CPU.machine.second_cache // 4  # bytes of a that are multiplied by these panels
 _SHAPES: Final = {512: (8, 3), 256: (6, 2), 128: (4, 2)}  # rows and vectors of sums by the bits of a vector
 _MANY_REGISTERS: Final = (8, 3)  # where there are 32 registers of 128 bits
 PARAMETERS: Final = (
