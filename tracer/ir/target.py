@@ -154,7 +154,7 @@ PLAIN: Final = Target("plain", _BLAS, own_nests=True)
 
 
 def cpu(*, bf16: bool, tiles: bool = False, root_estimates: bool = False) -> Target:
-    """Return the CPU target. bf16: whether the machine multiplies pairs of bf16. tiles, root_estimates: as in `Machine`."""
+    """Return the CPU target. bf16: whether it multiplies pairs of bf16. tiles, root_estimates: as in `Machine`."""
     dots = (*_BLAS, BF16_PAIRS) if bf16 else _BLAS
     return replace(CPU, dots=dots, machine=replace(CPU.machine, tiles=tiles, root_estimates=root_estimates))
 

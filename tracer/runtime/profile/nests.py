@@ -6,8 +6,10 @@ import ctypes
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+from tracer.codegen.llvm.toolchain.native_text import routines
 from tracer.codegen.llvm.toolchain.object_code import compile_object, load_object
 from tracer.ir.loop import Copy, Invoke, Library, Statement, Transpose
 from tracer.ir.program import Program, Source
@@ -22,14 +24,6 @@ from tracer.schedule.pipeline import LOOP_PIPELINE, schedule
 from tracer.schedule.terms.origins import Lines, Origins, lines_of_module
 from tracer.trace.array import Array
 from tracer.trace.source import user_source
-
-_CLOCK = """
-declare i64 @llvm.readcyclecounter()
-define i64 @tracer_cycles() {
-  %now = call i64 @llvm.readcyclecounter()
-  ret i64 %now
-}
-"""
 
 
 @dataclass(slots=True)
@@ -110,7 +104,8 @@ def _name(statement: Statement) -> str:
 @once
 def seconds_of_cycle() -> float:
     """Return the period of the counter that clocks read, measured over 20 ms; 0 on processors that hide it."""
-    loaded = load_object(compile_object(_CLOCK), {}, export="tracer_cycles")
+    text = routines(Path(__file__).with_name("ll"), ("cycles",))
+    loaded = load_object(compile_object(text), {}, export="tracer_cycles")
     cycles: Any = ctypes.CFUNCTYPE(ctypes.c_int64)(loaded.address("tracer_cycles"))
     start, first = time.perf_counter(), cycles()
     while time.perf_counter() - start < 0.02:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tracer.codegen.llvm.kernels import words
 from tracer.codegen.llvm.kernels.fft import lines, numpy_fft
 from tracer.codegen.llvm.kernels.fft.plans import plan_name
 from tracer.codegen.llvm.kernels.gemm.dispatch import (
@@ -43,6 +42,8 @@ from tracer.codegen.llvm.kernels.sort.numpy_sort import (
     shared_rows,
 )
 from tracer.codegen.llvm.kernels.sort.top_k import split_top_k, top_k_definition
+from tracer.codegen.llvm.kernels.words import NAMES as WORDS
+from tracer.codegen.llvm.kernels.words import word_texts
 from tracer.errors import InternalError
 from tracer.ir import loop
 from tracer.ir.loop.walk import blocks_of
@@ -277,7 +278,7 @@ LIBRARY: Final[dict[str, Routine]] = {
         *map(_top_k, KINDS),
         *map(_fft, OWN_KINDS),
         Routine("stream", {NAME: (stream_definition(),)}, _stream_spell, ()),
-        *(Routine(name, {f"library.{name}": texts}, _word_spell, ()) for name, texts in words.TEXTS.items()),
+        *(Routine(name, {f"library.{name}": word_texts(name)}, _word_spell, ()) for name in WORDS),
     )
 }  # fmt: skip
 

@@ -15,6 +15,7 @@ whose length has a large prime factor is convolved (see `convolved`).
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 from tracer.codegen.llvm.kernels.fft.butterflies import LANES, Code, lanes_of
@@ -34,6 +35,7 @@ from tracer.codegen.llvm.kernels.fft.real_lines import real_texts
 from tracer.codegen.llvm.kernels.fft.shared_texts import GIVEN, freed, memory, planned
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept, loop
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import Shape, attributes
+from tracer.codegen.llvm.toolchain.native_text import routines
 
 NAME: Final = "tracer_fft_lines_"
 PARAMETERS: Final = "ptr, ptr, i64, i64, i64, i64, double, i64, ptr, ptr"
@@ -53,8 +55,7 @@ declare {s.vector} @llvm.fma.{s.suffix}({s.vector}, {s.vector}, {s.vector})
 declare {one.vector} @llvm.fma.{one.suffix}({one.vector}, {one.vector}, {one.vector})
 {load_text(s)}
 {store_text(s)}
-{_steps(s)}
-{_times(s)}
+{routines(Path(__file__).parents[1] / "ll" / "fft", ("steps",))}{_times(s)}
 {real_texts(s, one)}
 {_at_once(s)}
 {_columns(s)}
@@ -68,31 +69,6 @@ declare {one.vector} @llvm.fma.{one.suffix}({one.vector}, {one.vector}, {one.vec
 
 
 # In buffers
-
-
-def _steps(s: Shape) -> str:
-    """Return the function that runs a plan's passes from one buffer to the other, and returns the last target."""
-    step = """\
-  %at = mul i64 %i, 4
-  %words = getelementptr i64, ptr %plan, i64 %at
-  %at.pass = getelementptr i64, ptr %words, i64 1
-  %at.m = getelementptr i64, ptr %words, i64 2
-  %at.l = getelementptr i64, ptr %words, i64 3
-  %at.w = getelementptr i64, ptr %words, i64 4
-  %pass = load ptr, ptr %at.pass, align 8
-  %m = load i64, ptr %at.m, align 8
-  %l = load i64, ptr %at.l, align 8
-  %w = load ptr, ptr %at.w, align 8
-  call void %pass(ptr %x, ptr %y, ptr %w, i64 %m, i64 %l)
-  %x.new = select i1 true, ptr %y, ptr %y
-  %y.new = select i1 true, ptr %x, ptr %x"""
-    return f"""\
-define internal ptr @steps(ptr %plan, ptr %first, ptr %second) #0 {{
-entry:
-  %count = load i64, ptr %plan, align 8
-{loop("i", "0", "%count", 1, step, [("x", "ptr", "%first"), ("y", "ptr", "%second")])}
-  ret ptr %x
-}}"""
 
 
 def _times(s: Shape) -> str:
