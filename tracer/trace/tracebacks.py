@@ -66,22 +66,27 @@ class Options:
 NO_OPTIONS = Options()
 
 
-def boundary(function: Callable[..., Any], *, named: bool = False, options: Options = NO_OPTIONS) -> Callable[..., Any]:
+def boundary(
+    function: Callable[..., Any], *, named: bool = False, options: Options = NO_OPTIONS,
+    run: Callable[..., Any] | None = None,
+) -> Callable[..., Any]:  # fmt: skip
     """Return the function with its errors' tracebacks freed of our frames.
 
-    named: whether errors name this function even if a function that it calls raised them.
+    named: whether errors name this function even if a function that it calls raised them. run: called in its place.
     """
-    return wraps(function)(_bounded(function, named, options))
+    return wraps(function)(_bounded(function, named, options, run or function))
 
 
-def _bounded(function: Callable[..., Any], named: bool = False, options: Options = NO_OPTIONS) -> Callable[..., Any]:
+def _bounded(
+    function: Callable[..., Any], named: bool, options: Options, run: Callable[..., Any]
+) -> Callable[..., Any]:
     names, optioned, place = options.names, options.call, options.place
 
     def outermost(*args: Any, **kwargs: Any) -> Any:
         try:
             if len(args) > place or (kwargs and not names.isdisjoint(kwargs)):
-                return optioned(function, args, kwargs)
-            return function(*args, **kwargs)
+                return optioned(run, args, kwargs)
+            return run(*args, **kwargs)
         except BaseException as error:
             if named:
                 name_caller(error, function.__name__)
@@ -100,7 +105,7 @@ def _bounded(function: Callable[..., Any], named: bool = False, options: Options
 
 def wrapping(fun: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator like functools.wraps, with a boundary, for functions that transforms make of the user's."""
-    return lambda function: Transformed(_bounded(function), fun)
+    return lambda function: Transformed(_bounded(function, False, NO_OPTIONS, function), fun)
 
 
 def remembering(transform: Callable[..., Any]) -> Callable[..., Any]:

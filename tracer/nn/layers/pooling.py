@@ -285,9 +285,18 @@ class _Adaptive(Module):
         if not all(sizes):
             raise ShapeError(message(f"{place(self)}: there are no positions to pool", f"got {x.type}{here()}"))
         output = tuple(n if wanted is None else wanted for n, wanted in zip(sizes, self.output, strict=True))
-        return self._pooled(x, output)
+        if all(count and n % count == 0 for n, count in zip(sizes, output, strict=True)):
+            return self._windows(x, tuple(n // count for n, count in zip(sizes, output, strict=True)))
+        return self._uneven(x, output)
 
-    def _pooled(self, x: Array, output: tuple[int, ...]) -> Array:
+    def _windows(self, x: Array, size: tuple[int, ...]) -> Array:
+        """Pool windows of equal size that lie side by side."""
+        return self._pool(x, _Window(type(self).__name__, self.rank, size, None, 0, 1, False))
+
+    def _pool(self, x: Array, window: _Window) -> Array:
+        raise NotImplementedError
+
+    def _uneven(self, x: Array, output: tuple[int, ...]) -> Array:
         raise NotImplementedError
 
 
@@ -309,19 +318,14 @@ def _slices(x: Array, axis: int, count: int) -> list[Array]:
     return [x[(slice(None),) * axis + (slice(part * n // count, end),)] for part, end in enumerate(ends)]
 
 
-def _equal_parts(sizes: Sequence[int], output: Sequence[int]) -> bool:
-    return all(count and n % count == 0 for n, count in zip(sizes, output, strict=True))
-
-
 class _AdaptiveAvg(_Adaptive):
-    def _pooled(self, x: Array, output: tuple[int, ...]) -> Array:
-        first = x.ndim - self.rank
-        if _equal_parts(x.shape[first:], output):
-            size = tuple(n // count for n, count in zip(x.shape[first:], output, strict=True))
-            return _mean(place(self), x, _Window(type(self).__name__, self.rank, size, None, 0, 1, False), True)
+    def _pool(self, x: Array, window: _Window) -> Array:
+        return _mean(place(self), x, window, True)
+
+    def _uneven(self, x: Array, output: tuple[int, ...]) -> Array:
         dtype = x.dtype if dtypes.is_float(x.dtype) else tnp.asarray(0.0).dtype
         y = x.astype(tnp.promote_types(dtype, "float32"))
-        for axis, count in enumerate(output, first):
+        for axis, count in enumerate(output, x.ndim - self.rank):
             if count <= _FEW_PARTS:
                 y = tnp.concatenate([part.mean(axis, keepdims=True) for part in _slices(y, axis, count)], axis)
                 continue
@@ -332,13 +336,12 @@ class _AdaptiveAvg(_Adaptive):
 
 
 class _AdaptiveMax(_Adaptive):
-    def _pooled(self, x: Array, output: tuple[int, ...]) -> Array:
-        first = x.ndim - self.rank
-        if _equal_parts(x.shape[first:], output):
-            size = tuple(n // count for n, count in zip(x.shape[first:], output, strict=True))
-            return _max(place(self), x, _Window(type(self).__name__, self.rank, size, None, 0, 1, False))
+    def _pool(self, x: Array, window: _Window) -> Array:
+        return _max(place(self), x, window)
+
+    def _uneven(self, x: Array, output: tuple[int, ...]) -> Array:
         # The last axis first, so that of equal maxima the first one in the order of rows is chosen
-        for axis, count in reversed(list(enumerate(output, first))):
+        for axis, count in reversed(list(enumerate(output, x.ndim - self.rank))):
             if count <= _FEW_PARTS:
                 x = tnp.concatenate([self._greatest(part, axis) for part in _slices(x, axis, count)], axis)
                 continue
@@ -352,7 +355,7 @@ class _AdaptiveMax(_Adaptive):
         """Return the maximum over one axis, which is kept. Of equal elements the first has the derivative."""
         size = [1] * self.rank
         size[axis - x.ndim] = x.shape[axis]
-        return _max(place(self), x, _Window(type(self).__name__, self.rank, size, None, 0, 1, False))
+        return self._windows(x, tuple(size))
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvg):

@@ -10,7 +10,6 @@ A function that reads elements, or returns more than arrays, cannot be staged: i
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
@@ -28,7 +27,7 @@ from tracer.trace.convert import as_array
 from tracer.trace.prepared_program import PreparedProgram
 from tracer.trace.stage import stage
 from tracer.trace.state import state
-from tracer.trace.tracebacks import NO_OPTIONS, Options, name_caller, tidy, told
+from tracer.trace.tracebacks import NO_OPTIONS, Options, boundary
 
 if TYPE_CHECKING:
     from tracer.passes import dce
@@ -264,26 +263,4 @@ def cached(function: Function, *, named: bool = True, options: Options = NO_OPTI
     Its operations must depend on the types of arrays and the values of its other arguments alone. The
     results are new handles. named, options: see `boundary`.
     """
-    calls = Calls(function)
-    names, optioned, place = options.names, options.call, options.place
-
-    @wraps(function)
-    def outermost(*args: Any, **kwargs: Any) -> Any:
-        try:
-            if len(args) > place or (kwargs and not names.isdisjoint(kwargs)):
-                return optioned(calls, args, kwargs)
-            return calls(*args, **kwargs)
-        except BaseException as error:
-            if named:
-                name_caller(error, function.__name__)
-            ours = told(error, function.__name__)
-            if ours is None:
-                error.__traceback__ = tidy(error)
-                raise
-            try:
-                raise ours from None
-            except TracerError:
-                ours.__traceback__ = tidy(error)
-                raise
-
-    return outermost
+    return boundary(function, named=named, options=options, run=Calls(function))

@@ -8,7 +8,7 @@ scratch memory of its own. Which matrices make a part follows from shapes alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Final
 
@@ -104,21 +104,12 @@ def _lanes_pay(name: str, x: Atom) -> bool:
     return n <= _IN_LANES[name][0 if is_single else 1] and 2 * prod(x.type.shape[:-2]) > max(n, 2)
 
 
-def _is_empty(writer: BlockWriter, equation: Equation) -> bool:
-    """Return whether no result has elements; each result has memory from here on."""
-    for variable in equation.outputs:
-        writer.target_of(variable)
-    return not any(size(variable.type) for variable in equation.outputs)
-
-
 # -- orthogonal factors ------------------------------------------------------------------------------------------
 
 
 def write_geqrf(writer: BlockWriter, equation: Equation) -> None:
     """Write R above and reflectors below the diagonal, and the reflectors' factors."""
     (x,), (packed, taus) = equation.inputs, equation.outputs
-    if _is_empty(writer, equation):
-        return
     m, n = _columns(x)
     call = _Call(writer, "geqrf", x)
     a = call.turned("a", x, m, n)
@@ -130,8 +121,6 @@ def write_geqrf(writer: BlockWriter, equation: Equation) -> None:
 def write_geqp3(writer: BlockWriter, equation: Equation) -> None:
     """Write the factors as `write_geqrf`, and the order of columns that makes the diagonal of R descend."""
     (x,), (packed, taus, order) = equation.inputs, equation.outputs
-    if _is_empty(writer, equation):
-        return
     m, n = _columns(x)
     call = _Call(writer, "geqp3", x)
     a = call.turned("a", x, m, n)
@@ -160,8 +149,6 @@ def _fill(writer: BlockWriter, memory: Memory) -> None:
 def write_householder_product(writer: BlockWriter, equation: Equation) -> None:
     """Write the first columns of the product of reflectors."""
     (x, taus), (q,) = equation.inputs, equation.outputs
-    if _is_empty(writer, equation):
-        return
     m, n = _columns(x)
     k = taus.type.shape[-1]
     call = _Call(writer, "orgqr", x)
@@ -179,11 +166,9 @@ def write_householder_product(writer: BlockWriter, equation: Equation) -> None:
 def write_eigh(writer: BlockWriter, equation: Equation) -> None:
     """Write the eigenvalues of Hermitian matrices from their lower triangles, and the eigenvectors where wanted."""
     (x,), (values, *vectors) = equation.inputs, equation.outputs
-    if _is_empty(writer, equation):
-        return
     n, _ = _columns(x)
     if _lanes_pay("eigh", x):
-        _eigh_in_lanes(writer, x, values, vectors)
+        _write_lanes(writer, x, values, vectors, Eigh(n))
         return
     call = _Call(writer, "syevd", x)
     a = call.turned("a", x, n, n)
@@ -193,25 +178,12 @@ def write_eigh(writer: BlockWriter, equation: Equation) -> None:
         call.result(variable, a, n, n)
 
 
-def _eigh_in_lanes(writer: BlockWriter, x: Atom, values: Var, vectors: Sequence[Var]) -> None:
-    assert isinstance(x.type, ArrayType)
-    (*stack, n, _), steps = x.type.shape, Eigh(x.type.shape[-1])
-    stacks = [
-        Stack(writer.memory_of(x), None, n, n), Stack(None, writer.target_of(values), n, 1),
-        Stack(None, None, 3, 1, dtypes.real_dtype(x.type.dtype)),
-        *(Stack(None, writer.target_of(v), n, n) for v in vectors),
-    ]  # fmt: skip
-    write_lanes(writer, stacks, prod(stack), n, Sweeps(steps.start, steps.sweep, steps.finish, MOST_SWEEPS))
-
-
 def write_svd(writer: BlockWriter, equation: Equation) -> None:
     """Write singular values, and the vectors where wanted."""
     (x,), (values, *vectors) = equation.inputs, equation.outputs
-    if _is_empty(writer, equation):
-        return
     m, n = _columns(x)
     if _lanes_pay("svd", x):
-        _svd_in_lanes(writer, x, values, vectors)
+        _write_lanes(writer, x, values, vectors, Svd(m, n))
         return
     call = _Call(writer, "gesdd", x)
     call.turned("a", x, m, n)
@@ -227,25 +199,23 @@ def write_svd(writer: BlockWriter, equation: Equation) -> None:
     call.result(right, vt, rows, n)
 
 
-def _svd_in_lanes(writer: BlockWriter, x: Atom, values: Var, bases: Sequence[Var]) -> None:
+def _write_lanes(writer: BlockWriter, x: Atom, values: Var, bases: Sequence[Var], steps: Eigh | Svd) -> None:
+    """Write values, and bases where wanted, by rotations of matrices in lanes."""
     assert isinstance(x.type, ArrayType)
     *stack, m, n = x.type.shape
-    (most, least), steps = sorted((m, n), reverse=True), Svd(m, n)
     stacks = [
-        Stack(writer.memory_of(x), None, m, n), Stack(None, writer.target_of(values), least, 1),
+        Stack(writer.memory_of(x), None, m, n), Stack(None, writer.target_of(values), min(m, n), 1),
         Stack(None, None, 3, 1, dtypes.real_dtype(x.type.dtype)),
         *(Stack(None, writer.target_of(v), *_columns(v)) for v in bases),
     ]  # fmt: skip
-    if bases and any(size(v.type) < prod(stack) * k * k for v, k in zip(bases, (m, n), strict=True)):
-        stacks.append(Stack(None, None, most, most, x.type.dtype))
-    write_lanes(writer, stacks, prod(stack), most, Sweeps(steps.start, steps.sweep, steps.finish, MOST_SWEEPS))
+    if any(size(v.type) < prod(stack) * k * k for v, k in zip(bases, (m, n), strict=False)):
+        stacks.append(Stack(None, None, max(m, n), max(m, n), x.type.dtype))
+    write_lanes(writer, stacks, prod(stack), max(m, n), Sweeps(steps.start, steps.sweep, steps.finish, MOST_SWEEPS))
 
 
 def write_geev(writer: BlockWriter, equation: Equation) -> None:
     """Write the eigenvalues of matrices, and the left and right eigenvectors where wanted, as LAPACK packs them."""
     (x,), params = equation.inputs, equation.params
-    if _is_empty(writer, equation):
-        return
     n, _ = _columns(x)
     call = _Call(writer, "geev", x)
     call.turned("a", x, n, n)
@@ -262,8 +232,6 @@ def write_geev(writer: BlockWriter, equation: Equation) -> None:
 def write_schur(writer: BlockWriter, equation: Equation) -> None:
     """Write the Schur form, and the Schur vectors where wanted."""
     (x,), (_, *vectors) = equation.inputs, equation.outputs
-    if _is_empty(writer, equation):
-        return
     n, _ = _columns(x)
     call = _Call(writer, "gees", x)
     a = call.turned("a", x, n, n)
@@ -279,8 +247,6 @@ def write_schur(writer: BlockWriter, equation: Equation) -> None:
 def write_hessenberg(writer: BlockWriter, equation: Equation) -> None:
     """Write the Hessenberg form over the reflectors that lead to it, and their factors."""
     (x,), (packed, taus) = equation.inputs, equation.outputs
-    if _is_empty(writer, equation):
-        return
     n, _ = _columns(x)
     call = _Call(writer, "gehrd", x)
     a = call.turned("a", x, n, n)
@@ -293,8 +259,6 @@ def write_hessenberg(writer: BlockWriter, equation: Equation) -> None:
 def write_tridiagonal(writer: BlockWriter, equation: Equation) -> None:
     """Write the tridiagonal form over the reflectors that lead to it, its diagonals, and the reflectors' factors."""
     (x,), (packed, diagonal, beside, taus) = equation.inputs, equation.outputs
-    if _is_empty(writer, equation):
-        return
     n, _ = _columns(x)
     call = _Call(writer, "sytrd", x)
     a = call.turned("a", x, n, n)
@@ -309,8 +273,6 @@ def write_tridiagonal(writer: BlockWriter, equation: Equation) -> None:
 def write_tridiagonal_solve(writer: BlockWriter, equation: Equation) -> None:
     """Write the solutions of tridiagonal systems."""
     (*diagonals, b), (x,) = equation.inputs, equation.outputs
-    if _is_empty(writer, equation):
-        return
     n, others = _columns(b)
     call = _Call(writer, "gtsv", b)
     for name, atom in zip(("dl", "d", "du"), diagonals, strict=True):
@@ -328,16 +290,28 @@ def write_tridiagonal_solve(writer: BlockWriter, equation: Equation) -> None:
     call.result(x, work, n, others)
 
 
-GEQRF: Final = Schedule(Library, "geqrf", matrix_cost, write_geqrf)
-GEQP3: Final = Schedule(Library, "geqp3", matrix_cost, write_geqp3)
-HOUSEHOLDER_PRODUCT: Final = Schedule(Library, "householder_product", matrix_cost, write_householder_product)
-EIGH: Final = Schedule(Library, "eigh", matrix_cost, write_eigh)
-SVD: Final = Schedule(Library, "svd", matrix_cost, write_svd)
-GEEV: Final = Schedule(Library, "geev", matrix_cost, write_geev)
-SCHUR: Final = Schedule(Library, "schur", matrix_cost, write_schur)
-HESSENBERG: Final = Schedule(Library, "hessenberg", matrix_cost, write_hessenberg)
-TRIDIAGONAL: Final = Schedule(Library, "tridiagonal", matrix_cost, write_tridiagonal)
-TRIDIAGONAL_SOLVE: Final = Schedule(Library, "tridiagonal_solve", matrix_cost, write_tridiagonal_solve)
+def _schedule(kind: str, write: Callable[[BlockWriter, Equation], None]) -> Schedule:
+    """Return a schedule whose results all have memory, and which writes nothing where none has elements."""
+
+    def written(writer: BlockWriter, equation: Equation) -> None:
+        for variable in equation.outputs:
+            writer.target_of(variable)
+        if any(size(variable.type) for variable in equation.outputs):
+            write(writer, equation)
+
+    return Schedule(Library, kind, matrix_cost, written)
+
+
+GEQRF: Final = _schedule("geqrf", write_geqrf)
+GEQP3: Final = _schedule("geqp3", write_geqp3)
+HOUSEHOLDER_PRODUCT: Final = _schedule("householder_product", write_householder_product)
+EIGH: Final = _schedule("eigh", write_eigh)
+SVD: Final = _schedule("svd", write_svd)
+GEEV: Final = _schedule("geev", write_geev)
+SCHUR: Final = _schedule("schur", write_schur)
+HESSENBERG: Final = _schedule("hessenberg", write_hessenberg)
+TRIDIAGONAL: Final = _schedule("tridiagonal", write_tridiagonal)
+TRIDIAGONAL_SOLVE: Final = _schedule("tridiagonal_solve", write_tridiagonal_solve)
 DECOMPOSITIONS: Final = (
     GEQRF, GEQP3, HOUSEHOLDER_PRODUCT, EIGH, SVD, GEEV, SCHUR, HESSENBERG, TRIDIAGONAL, TRIDIAGONAL_SOLVE,
 )  # fmt: skip

@@ -56,8 +56,13 @@ def _record_lanes(f: Frame, s: loop.Fault, mask: str | None) -> None:
 def leave(f: Frame, s: loop.Leave) -> None:
     """Return at once where the call's status is set."""
     status = f.w.let(f"load i32, ptr {CONTEXT}, align 4")
+    _exit_if(f, f.w.let(f"icmp ne i32 {status}, 0"), "leave")
+
+
+def _exit_if(f: Frame, condition: str, way: str) -> None:
+    """Leave the function where a condition holds, hardly ever."""
     go_on = f.w.label("go")
-    f.w.branch(f.w.let(f"icmp ne i32 {status}, 0"), f.exit("leave"), go_on, unlikely=True)
+    f.w.branch(condition, f.exit(way), go_on, unlikely=True)
     f.w.open(go_on)
 
 
@@ -162,10 +167,7 @@ def stack_push(f: Frame, s: loop.StackPush) -> None:
     f.helpers["stack_push"] = f.helpers["stack_write"] = None
     size, source = s.count * s.source.buffer.dtype.itemsize, _view(f, s.source)
     arguments = f"ptr {CONTEXT}, i64 {s.stack}, ptr {source}, i64 {size}"
-    failed = f.w.let(f"call i1 @tracer.stack_push({arguments})")
-    go_on = f.w.label("go")
-    f.w.branch(failed, f.exit("leave"), go_on, unlikely=True)
-    f.w.open(go_on)
+    _exit_if(f, f.w.let(f"call i1 @tracer.stack_push({arguments})"), "leave")
 
 
 def stack_pop(f: Frame, s: loop.StackPop) -> None:
@@ -189,10 +191,7 @@ def stack_write(f: Frame, s: loop.StackWrite) -> None:
     f.helpers["stack_write"] = None
     size, source = s.count * s.source.buffer.dtype.itemsize, _view(f, s.source)
     arguments = f"ptr {CONTEXT}, i64 {s.stack}, i64 {f.operand(s.index)}, ptr {source}, i64 {size}"
-    failed = f.w.let(f"call i1 @tracer.stack_write({arguments})")
-    go_on = f.w.label("go")
-    f.w.branch(failed, f.exit("leave"), go_on, unlikely=True)
-    f.w.open(go_on)
+    _exit_if(f, f.w.let(f"call i1 @tracer.stack_write({arguments})"), "leave")
 
 
 def stack_length(f: Frame, s: loop.StackLength) -> None:
@@ -219,6 +218,4 @@ def callback(f: Frame, s: loop.Callback) -> None:
     function, self = f.context_field("callback"), f.context_field("callback_self")
     arguments = f"ptr {self}, i64 {s.slot}, ptr {arrays[0]}, ptr {arrays[1]}"
     result = w.let(f"call i32 {function}({arguments})")
-    go_on = w.label("go")
-    w.branch(w.let(f"icmp ne i32 {result}, 0"), f.exit("raised"), go_on, unlikely=True)
-    w.open(go_on)
+    _exit_if(f, w.let(f"icmp ne i32 {result}, 0"), "raised")

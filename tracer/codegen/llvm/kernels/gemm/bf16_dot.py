@@ -28,7 +28,10 @@ _PAIRS: Final = "<32 x bfloat>"
 
 
 def short_products_text() -> str:
-    """Return the module of this machine, which has products of pairs, in tiles or without."""
+    """Return the module of this machine, which has products of pairs, in tiles or without.
+
+    `Machine.tiles` tells the schedule which. If a first product in tiles turns out wrong, this is asked again.
+    """
     return tile_products_text() if in_use() else dots_text()
 
 

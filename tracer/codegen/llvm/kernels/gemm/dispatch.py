@@ -1,7 +1,9 @@
 """Matrix products by our own kernels or by BLAS: one call on the caller's thread, or panels that threads share.
 
 The schedule chooses kernel and panels (`schedule.algorithms.library_kernels`). BLAS runs on one thread. Each panel is
-one call, so results do not depend on the number of threads.
+one call, so results do not depend on the number of threads. Long calls are cut into pieces, between which they look
+for Ctrl-C. Texts are shared by programs and see the size of a panel only when they run, so they cut it themselves, as
+`emit.polls` decides where loops look.
 """
 
 from __future__ import annotations
