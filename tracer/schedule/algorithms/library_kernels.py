@@ -92,10 +92,17 @@ def _skinny_form(m: int, n: int, k: int, transpose_a: bool, transpose_b: bool) -
     return ""
 
 
-def _stack_split(batch: int, one: int, work: int) -> Split:
-    """Split a stack of products between products. one: the work of each. work: the work of a panel."""
-    width = max(work // one, 1)
-    return Split(Along.BATCHES, -(-batch // width), width)
+def _split(batch: int, one: int, alone: int, work: int, panels: Split | None) -> Split | None:
+    """Split long stacks of products between products, and a long product into `panels`; None for shorter ones.
+
+    one: the work of a product. alone: of the longest call that is not split. work: of a part of a stack.
+    """
+    if batch * one <= alone:
+        return None
+    if batch >= _MANY:
+        width = max(work // one, 1)
+        return Split(Along.BATCHES, -(-batch // width), width)
+    return panels if batch == 1 else None
 
 
 def _panels(along: Along, length: int, width: int) -> Split | None:
@@ -107,29 +114,16 @@ def _panels(along: Along, length: int, width: int) -> Split | None:
 
 def _blas_split(batch: int, m: int, n: int, k: int) -> Split | None:
     one = m * n * k * (_VECTOR_WORK if n == 1 else 1)
-    if batch * one <= _ALONE:
-        return None
-    if batch >= _MANY:
-        return _stack_split(batch, one, _PANEL_WORK)
-    if batch > 1:
-        return None
     along, length = (Along.ROWS, m) if m >= n else (Along.COLUMNS, n)
     width = -(-length // min(one // _PANEL_WORK, _MANY)) if one >= 2 * _PANEL_WORK else length
     if width > 2 * _GOOD_PANEL:
         width = max(_GOOD_PANEL, -(-length // 16))
     width = max(-(-width // 32) * 32, _MIN_PANEL)
-    split = _panels(along, length, width)
-    return split and replace(split, at_once=1)
+    panels = _panels(along, length, width)
+    return _split(batch, one, _ALONE, _PANEL_WORK, panels and replace(panels, at_once=1))
 
 
 def _own_split(batch: int, m: int, n: int, k: int, *, tiled: bool) -> Split | None:
-    one = m * n * k
-    if batch * one <= _ALONE:
-        return None
-    if batch >= _MANY:
-        return _stack_split(batch, one, _PANEL_WORK)
-    if batch > 1:
-        return None
     if n >= _MANY * _OWN_WIDTH or n >= m:
         along, length, unit, work = Along.COLUMNS, n, _OWN_WIDTH, m * k
     else:
@@ -137,21 +131,15 @@ def _own_split(batch: int, m: int, n: int, k: int, *, tiled: bool) -> Split | No
     most = max(_MANY, length // _TILED_PANEL) if tiled else _OWN_PANELS
     least = _TILED_WORK if tiled else _OWN_WORK
     width = -(-max(-(-length // most), least // max(work, 1), 1) // unit) * unit
-    return _panels(along, length, width)
+    return _split(batch, m * n * k, _ALONE, _PANEL_WORK, _panels(along, length, width))
 
 
 def _skinny_split(form: str, batch: int, m: int, n: int, k: int) -> Split | None:
     along, length = (Along.ROWS, m) if form.startswith("dots") else (Along.COLUMNS, n)
     unit, least, most = (32, 128, 8) if form.startswith("rows") else (12, 36, 16)
-    large = length * k
-    if batch * large <= _SKINNY_PANEL:
-        return None
-    if batch >= _MANY:
-        return _stack_split(batch, large, _SKINNY_PANEL)
-    if batch > 1:
-        return None
     width = max(-(-length // most), -(-_SKINNY_PANEL // k), least)
-    return _panels(along, length, -(-width // unit) * unit)
+    panels = _panels(along, length, -(-width // unit) * unit)
+    return _split(batch, length * k, _SKINNY_PANEL, _SKINNY_PANEL, panels)
 
 
 # -- factorizations and triangular systems ---------------------------------------------------------------------------

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept, unless_stopped
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import loop as counted
-from tracer.codegen.llvm.kernels.gemm.kernel_loops import unless_stopped
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import DEPTH, KINDS
 from tracer.codegen.llvm.kernels.transpose import SYMBOL
 from tracer.ir import loop
@@ -383,19 +383,14 @@ def _given(transposed: str) -> list[str]:
 
 def _split(header: str, transposed: str, share: str, more: str = "") -> str:
     """Return the product in panels of batches, rows or columns, `width` of them each, which threads share."""
-    stores = []
-    for number, given in enumerate(_given(transposed)):
-        name = given.split()[1]
-        stores += [f"  {name}.at = getelementptr i64, ptr %given, i64 {number}"]
-        stores += [f"  store {given}, ptr {name}.at, align 8"]
-    parameters = ", ".join(_given(transposed)[:-1])
-    store = "\n".join(stores)
+    given = _given(transposed)
+    parameters = ", ".join(given[:-1])
     return f"""\
 declare void @tracer_share(ptr, ptr, i64, i64)
 define {header}({parameters}, i64 %count, i64 %width{more}) #2 {{
 entry:
-  %given = alloca [{len(stores) // 2} x i64], align 8
-{store}
+  %given = alloca [{len(given)} x i64], align 8
+{keep(*given)}
 {share}
 }}
 """
@@ -403,18 +398,12 @@ entry:
 
 def _part(name: str, product: str, transposed: str, item: str, result: str, *, joined: bool) -> str:
     """Return the function for the panels from `begin` to `end`, each a call of `product`, or all joined in one."""
-    loads = []
-    for number, given in enumerate(_given(transposed)):
-        kind, word = given.split()
-        loads += [f"  {word}.at = getelementptr i64, ptr %given, i64 {number}"]
-        loads += [f"  {word} = load {kind}, ptr {word}.at, align 8"]
-    load = "\n".join(loads)
     none = "0" if transposed.startswith("i64") else "null"
     return f"""\
 declare i64 @llvm.smin.i64(i64, i64)
 define internal void @{name}(ptr %given, i64 %begin, i64 %end) #2 {{
 entry:
-{load}
+{kept(*_given(transposed))}
   %ta.set = icmp ne i64 %transpose.a, 0
   %tb.set = icmp ne {transposed}, {none}
   %lda = select i1 %ta.set, i64 %m, i64 %k

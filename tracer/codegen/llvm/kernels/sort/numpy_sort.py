@@ -14,6 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept
+
 KINDS: Final = {
     "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "u8": "i8", "u16": "i16", "u32": "i32", "u64": "i64",
     "f32": "float", "f64": "double",
@@ -240,26 +242,20 @@ def shared_rows_text(rows: str, kind: str) -> str:
     views = {"source": KINDS[kind], "target": KINDS[kind] if rows == SORT_ROWS else "i64"}
     if rows == RADIX_ROWS:
         views["spare"] = "i64"
-    slots = "\n".join(f"  %{v}.slot = getelementptr i64, ptr %given, i64 {i}" for i, v in enumerate((*views, "n")))
-    stores = "\n".join(f"  store ptr %{v}, ptr %{v}.slot, align 8" for v in views)
-    loads = "\n".join(f"  %{v} = load ptr, ptr %{v}.slot, align 8" for v in views)
+    given = [*(f"ptr %{v}" for v in views), "i64 %n"]
     parts = "\n".join(f"  %{v}.part = getelementptr {e}, ptr %{v}, i64 %skip" for v, e in views.items())
     pointers = ", ".join(f"ptr %{v}" for v in views)
     return f"""\
 declare void @tracer_share(ptr, ptr, i64, i64)
 {rows_declaration(rows, kind)}
 define void @{shared_rows(rows)}{kind}({pointers}, i64 %rows, i64 %n, i64 %grain) nounwind {{
-  %given = alloca [{len(views) + 1} x i64], align 8
-{slots}
-{stores}
-  store i64 %n, ptr %n.slot, align 8
+  %given = alloca [{len(given)} x i64], align 8
+{keep(*given)}
   call void @tracer_share(ptr @part, ptr %given, i64 %rows, i64 %grain)
   ret void
 }}
 define internal void @part(ptr %given, i64 %begin, i64 %end) nounwind {{
-{slots}
-{loads}
-  %n = load i64, ptr %n.slot, align 8
+{kept(*given)}
   %skip = mul i64 %begin, %n
   %rows = sub i64 %end, %begin
 {parts}

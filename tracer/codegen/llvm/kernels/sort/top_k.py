@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept
 from tracer.codegen.llvm.kernels.sort.numpy_sort import KINDS, item_size
 
 _VECTOR: Final = 64  # bytes
@@ -175,27 +176,18 @@ put:
 
 def split_top_k(kind: str) -> str:
     """Return the function over rows that threads share; a part has at least `grain` rows."""
-    names = ("source", "values", "places")
-    slots = "\n".join(f"  %{v}.slot = getelementptr i64, ptr %given, i64 {i}" for i, v in enumerate((*names, "n", "k")))
-    stores = "\n".join(f"  store ptr %{v}, ptr %{v}.slot, align 8" for v in names)
-    loads = "\n".join(f"  %{v} = load ptr, ptr %{v}.slot, align 8" for v in names)
+    given = ("ptr %source", "ptr %values", "ptr %places", "i64 %n", "i64 %k")
     return f"""\
 declare void @tracer_share(ptr, ptr, i64, i64)
 define internal void @library.split.greatest_{kind}(ptr %source, ptr %values, ptr %places, i64 %rows, i64 %n, \
 i64 %k, i64 %grain) #2 {{
-  %given = alloca [5 x i64], align 8
-{slots}
-{stores}
-  store i64 %n, ptr %n.slot, align 8
-  store i64 %k, ptr %k.slot, align 8
+  %given = alloca [{len(given)} x i64], align 8
+{keep(*given)}
   call void @tracer_share(ptr @library.part.greatest_{kind}, ptr %given, i64 %rows, i64 %grain)
   ret void
 }}
 define internal void @library.part.greatest_{kind}(ptr %given, i64 %begin, i64 %end) #2 {{
-{slots}
-{loads}
-  %n = load i64, ptr %n.slot, align 8
-  %k = load i64, ptr %k.slot, align 8
+{kept(*given)}
   %rows = sub i64 %end, %begin
   %skip = mul i64 %begin, %n
   %skip.kept = mul i64 %begin, %k
