@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from operator import add, and_, mul, rshift, sub
 from typing import Any
 
@@ -159,6 +160,15 @@ def test_strands_store_every_element_and_most_in_whole_lines(
         assert {at + lane for at in found for lane in range(16)} == set(range(length))
         apart = {at for at in found if (at + number * stride + begins) % 16}
         assert apart <= {0, length - 16}
+
+
+def test_the_machine_says_how_many_strands_there_are() -> None:
+    a, o = (Buffer(name, F32, 1 << 20, Space.ARGUMENT, written=name == "o") for name in "ao")
+    across = moves(F32, 4096, lambda i: at((i, 1)), a, o)
+    stores = [s for s in across.body.statements if isinstance(s, Store)]
+    nest = in_strands(across, stores, 0, integer(4096), 1024, replace(CPU.machine, streams=(8, 2)))
+    strands = [s for s in statements_of(Block(tuple(nest))) if isinstance(s, For) and s.kind is LoopKind.SERIAL]
+    assert int(strands[1].stop.value) == 8
 
 
 @pytest.mark.parametrize(

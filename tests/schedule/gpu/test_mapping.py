@@ -13,8 +13,10 @@ from tests.runtime.programs import call_host, count_to, take
 from tests.schedule.gpu.gpu_programs import PROGRAMS, inputs_of, program_of
 from tracer.codegen.reference.interpreter import Order, Outcome, interpret
 from tracer.codegen.status import Status
+from tracer.errors import DeviceError
 from tracer.ir.dtypes import BF16, short_name
-from tracer.ir.loop import Constant, For, Function, Library, LoopKind, Module, Space, View
+from tracer.ir.loop import Block, Callback, Constant, For, Function, Library, LoopKind, Module, Space, View
+from tracer.ir.loop.build import Builder
 from tracer.ir.loop.check import check_module
 from tracer.ir.loop.text import loop_text
 from tracer.ir.loop.walk import statements_of
@@ -28,7 +30,8 @@ from tracer.primitives.control.cumulative import cumsum
 from tracer.primitives.elementwise.arithmetic import add, mul
 from tracer.primitives.elementwise.exponential import exp
 from tracer.primitives.linalg.dot_general import dot_general
-from tracer.schedule.gpu.mapping import GpuSchedule
+from tracer.schedule.gpu import mapping
+from tracer.schedule.gpu.mapping import GpuSchedule, map_to_gpu
 from tracer.schedule.math.legalise import expand_math
 from tracer.schedule.pipeline import GPU_PIPELINE, gpu_schedule
 from tracer.trace.stage import stage
@@ -177,6 +180,25 @@ def test_steps_that_no_kernel_does_are_named(function: Any, types: Any, on_host:
     schedule = mapped(program_of(function, types))
     assert (schedule.reasons, schedule.on_host) == ((), on_host)
     assert schedule.require("f") is schedule.module
+
+
+def test_nests_without_a_kernel_are_named_with_the_reason() -> None:
+    b = Builder()
+    with b.for_("i", 0, 4):
+        b.add(Callback(0, (), ()))
+    schedule = map_to_gpu(Module((Function("nest0", (), b.finish()), Function("main", (), Block(()))), "main"))
+    assert schedule.reasons == schedule.left == ("nest0: a callback step within a loop",)
+    with pytest.raises(DeviceError, match="f: this program does not run on a GPU yet"):
+        schedule.require("f")
+
+
+def test_each_nest_is_mapped_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    mapped: list[str] = []
+    kernel = mapping._kernel
+    monkeypatch.setattr(mapping, "_kernel", lambda nest: (mapped.append(nest.name), kernel(nest))[1])
+    _, schedule = gpu_schedule(program_of(lambda x: [exp(x)], VECTOR), CUDA)
+    assert schedule.left == ()
+    assert len(mapped) == len(set(mapped)) > 0
 
 
 def test_the_host_s_part_keeps_no_scalars(rng: np.random.Generator) -> None:

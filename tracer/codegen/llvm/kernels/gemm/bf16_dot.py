@@ -20,7 +20,7 @@ from tracer.codegen.llvm.kernels.gemm.amx import in_use
 from tracer.codegen.llvm.kernels.gemm.bf16_amx import tile_products_text
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import Shape, mask
 from tracer.codegen.llvm.kernels.gemm.microkernel import panel_text
-from tracer.codegen.llvm.kernels.gemm.panel import ends
+from tracer.codegen.llvm.kernels.gemm.panel import ends, rows_of
 from tracer.codegen.llvm.toolchain.target import features
 
 DEPTH: Final = 1024  # of a panel of b, in elements: as many bytes as one of f32
@@ -170,15 +170,7 @@ copy.row.end:
 
 def _panel(s: Shape, vectors: int) -> str:
     """Return the function for all rows of a panel of columns, `vectors` wide; its last vector holds `rest` elements."""
-    rows, lines = range(s.rows), []
-    for r in rows:
-        lines += [
-            f"  %row{r} = add i64 %i, {r}",
-            f"  %kept{r} = call i64 @llvm.smin.i64(i64 %row{r}, i64 %last)",  # rows beyond the last repeat it
-            f"  %a.skip{r} = mul i64 %kept{r}, %a_row",
-            f"  %a{r} = getelementptr i16, ptr %a, i64 %a.skip{r}",
-        ]
-    sums = [(r, v) for r in rows for v in range(vectors)]
+    sums = [(r, v) for r in range(s.rows) for v in range(vectors)]
     phis = [f"  %sum{r}.{v} = phi {s.vector} [ zeroinitializer, %block ], [ %next{r}.{v}, %step ]" for r, v in sums]
     loop = _products(s, vectors, "sum", "next", "%b.at", "%q", "i32")
     several = [f"  %most{r}.{v} = phi {s.vector} [ zeroinitializer, %block ], [ %next{r}.{v}, %step ]" for r, v in sums]
@@ -199,7 +191,7 @@ entry:
   br label %block
 block:
   %i = phi i64 [ 0, %entry ], [ %i.next, %block.end ]
-{newline.join(lines)}
+{rows_of(s, "i16")}
   br i1 %some, label %step, label %after
 step:
   %q = phi i64 [ 0, %block ], [ %q.next, %step ]

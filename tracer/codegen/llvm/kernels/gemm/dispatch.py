@@ -178,12 +178,7 @@ ptr @library.one.{kind}, ptr %b.c, ptr %ldb.slot, ptr %a.r, ptr %lda.slot, ptr @
 ptr %out.rc, ptr %ldc.slot)"""
     rows = counted("r", "0", "%m", "%high", unless_stopped("tile", call))
     return f"""\
-  %a.at = mul i64 %i, %stride.a
-  %b.at = mul i64 %i, %stride.b
-  %out.at = mul i64 %i, %stride.out
-  %a.i = getelementptr {item}, ptr %a, i64 %a.at
-  %b.i = getelementptr {item}, ptr %b, i64 %b.at
-  %out.i = getelementptr {item}, ptr %out, i64 %out.at
+{_of_batch(item, item)}
   br i1 %is.vector, label %vector, label %matrix
 vector:
   call void @tracer_blas_{letter}gemv(ptr %tv.slot, ptr %rows.slot, ptr %columns.slot, ptr @library.one.{kind}, \
@@ -193,6 +188,14 @@ matrix:
 {counted("c", "0", "%n", "%wide", rows)}
   br label %next
 next:"""
+
+
+def _of_batch(item: str, result: str) -> str:
+    """Write the operands and the result of product %i, with elements of these LLVM types."""
+    return "\n".join(
+        f"  %{x}.at = mul i64 %i, %stride.{x}\n  %{x}.i = getelementptr {element}, ptr %{x}, i64 %{x}.at"
+        for x, element in (("a", item), ("b", item), ("out", result))
+    )
 
 
 def product_declarations(kind: str) -> str:
@@ -296,12 +299,7 @@ added:"""
     depths = counted("p", "0", "%k", deep, unless_stopped("piece", within))
     rows = counted("r", "0", "%m", "%high", depths)
     return f"""\
-  %a.at = mul i64 %i, %stride.a
-  %b.at = mul i64 %i, %stride.b
-  %out.at = mul i64 %i, %stride.out
-  %a.i = getelementptr {item}, ptr %a, i64 %a.at
-  %b.i = getelementptr {item}, ptr %b, i64 %b.at
-  %out.i = getelementptr {result}, ptr %out, i64 %out.at
+{_of_batch(item, result)}
   br i1 %is.long, label %pieces, label %whole
 whole:
   call void @tracer_product_{kind}(ptr %a.i, ptr %b.i, ptr %out.i, i64 %m, i64 %n, i64 %k, {steps})

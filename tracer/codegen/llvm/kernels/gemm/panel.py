@@ -50,7 +50,7 @@ entry:
 block:
   %i = phi i64 [ 0, %entry ], [ %i.next, %block.end ]
   %line.first = phi i64 [ %next.line, %entry ], [ %line.next, %block.end ]
-{_rows(s)}
+{rows_of(s, s.element)}
   br i1 %is.short, label %fetch, label %chunks
 fetch:
 {_result_fetched(s, sums)}
@@ -69,15 +69,15 @@ done:
 """
 
 
-def _rows(s: Shape) -> str:
-    """Write the rows of a and of the result; rows beyond the last repeat it."""
+def rows_of(s: Shape, element: str) -> str:
+    """Write the rows of a, whose elements are of an LLVM type, and of the result; rows beyond the last repeat it."""
     lines = []
     for r in range(s.rows):
         lines += [
             f"  %row{r} = add i64 %i, {r}",
             f"  %kept{r} = call i64 @llvm.smin.i64(i64 %row{r}, i64 %last)",
             f"  %a.skip{r} = mul i64 %kept{r}, %a_row",
-            f"  %a{r} = getelementptr {s.element}, ptr %a, i64 %a.skip{r}",
+            f"  %a{r} = getelementptr {element}, ptr %a, i64 %a.skip{r}",
         ]
     return "\n".join(lines)
 
