@@ -1,6 +1,6 @@
 """Kernel modules that programs share: each is compiled once in a process, when the first program calls it.
 
-LLVM takes 30 ms for the thousand lines of a matrix product or a transpose, and 10 for a radix sort; programs call them
+LLVM takes 30 ms for the thousand lines of a matrix product or a transpose, and 10 for a radix sort. Programs call them
 by name. Scalar modules that only dispatch are compiled at level 0, in a fifth of the time.
 """
 

@@ -1,7 +1,7 @@
 """State of interpreting: one `Call` of a module, and one `Frame` for each running function.
 
 Values are NumPy. A uniform value is a scalar; in a vector loop a value has the shape (lanes,). The threads of the
-outermost thread loop lie along axis -4, then come -3 and -2, so that all values broadcast.
+outermost thread loop lie along axis -4, then come -3 and -2. So all values broadcast.
 """
 
 from __future__ import annotations

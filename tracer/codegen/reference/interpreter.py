@@ -50,8 +50,8 @@ def interpret(
     callbacks: by slot; each is called with lists of flat arrays, the inputs and the outputs to fill in.
     stop: called in every iteration of a loop; True ends the call. stack_limit: the bytes a stack may grow to.
     verify: False for a module that `check_module` has seen.
-    Raises InternalError, which names function and statement, for a module that `check_module` refuses, an
-    access out of bounds, of unwritten memory, or in a race, and where threads do not meet at a barrier.
+    Raises InternalError, which names function and statement, for a module that `check_module` refuses. It also does for
+    an access out of bounds, of unwritten memory, or in a race, and where threads do not meet at a barrier.
 
     >>> from tracer.ir.loop import Block, Buffer, Function, Module, Space
     >>> from tracer.ir.loop.build import Builder

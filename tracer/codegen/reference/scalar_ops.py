@@ -1,7 +1,7 @@
 """Table of scalar operations: the value of each in NumPy, for a scalar or for lanes.
 
-The meanings are those of `tracer.ir.scalar`. Functions take and return NumPy values of the operation's dtype; they
-never warn inside `np.errstate(all="ignore")`.
+`tracer.ir.scalar` defines the meanings. Functions take and return NumPy values of the operation's dtype; they never
+warn inside `np.errstate(all="ignore")`.
 """
 
 from __future__ import annotations
@@ -136,7 +136,10 @@ def _signed(x: Value) -> Value:
 
 
 def _divisor(a: Value, b: Value) -> tuple[Value, Value, DType]:
-    """Return `b` made safe to divide by, with 1 for 0 and for -1 under the minimum, and where it was 0."""
+    """Return `b` made safe to divide by, and where it was 0.
+
+    Unsafe divisors become 1: zeros, and -1 under the minimum.
+    """
     dtype = np.asarray(b).dtype
     one, zero = dtype.type(1), b == 0
     risky = zero

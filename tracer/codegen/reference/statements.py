@@ -253,7 +253,7 @@ def _invoke(f: Frame, s: loop.Invoke) -> None:
 
 
 def _callee(f: Frame, s: loop.Invoke) -> Frame:
-    """Return a frame of the function with its arguments, except those of `share`."""
+    """Return a frame of the function with its arguments, except the arguments of `share`."""
     callee = f.call.functions[s.function]
     inner = Frame(f.call, callee, f.run_block)
     written = []

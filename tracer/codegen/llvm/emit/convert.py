@@ -76,7 +76,7 @@ def _saturate(p: Place, target: DType, value: str, bits: int) -> str:
     """Truncate a float to an integer of some bits, saturating, NaN to 0.
 
     `llvm.fptosi.sat` means this too, but LLVM 22 takes it apart lane by lane on x86. So values in range are converted,
-    and the limits replace the others. Both bounds are powers of two or zero, exact in the source's dtype.
+    and the limits replace all other values. Both bounds are powers of two or zero, exact in the source's dtype.
     """
     w, signed = p.w, is_signed(target)
     low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if signed else (0, 1 << bits)

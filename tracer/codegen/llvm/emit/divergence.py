@@ -1,4 +1,4 @@
-"""Registers of a vector loop: those with one value per lane, and lane-invariant ones."""
+"""Registers of a vector loop: registers with one value per lane, and lane-invariant ones."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """State of emitting one function: names of registers, locations of buffers, lines to hoist.
 
 Each loop is a scope with lines that run just before it. Splats of outer registers and the invariant parts of addresses
-are written there, once: the text goes to code generation without a pass pipeline.
+are written there, once. The text goes to code generation without a pass pipeline.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Finished:
 class Frame:
     """One function being written.
 
-    `lanes`, `mask`, `index` and `varying` describe the vector loop around the current statement: its lanes (0 outside),
-    the mask of its last iteration (None in full ones), its index and the registers with one value per lane.
+    `lanes`, `mask`, `index` and `varying` describe the vector loop around the current statement. These are its lanes (0
+    outside), the mask of its last iteration (None in full ones), its index, and the registers with one value per lane.
     """
 
     def __init__(self, function: Function, writer: Writer, run: Callable[[Frame, Block], None]) -> None:
@@ -152,7 +152,7 @@ class Frame:
     # -- memory ------------------------------------------------------------------------------------------------
 
     def pointer(self, buffer: Buffer, address: Address) -> str:
-        """Return a pointer to the element at a lane-invariant address. A vector loop's index is that of lane 0."""
+        """Return a pointer to the element at a lane-invariant address. A vector loop's index is the index of lane 0."""
         return self.element_pointer(buffer, address.constant, address.terms)
 
     def element_pointer(self, buffer: Buffer, constant: int, terms: tuple[tuple[Register, int], ...]) -> str:

@@ -30,8 +30,8 @@ def emit_module(module: loop.Module, *, vector_bits: int | None = None, marks: M
     """Return the module as LLVM text, which exports `tracer_main`. Equal modules give equal text.
 
     vector_bits: vector width of the machine that the text is for; None for this one. Results do not depend on it,
-    except those of matrix products on machines without fused multiply-add. marks: numbers of statements by their `id`;
-    the lines of such a statement stand between the comments `;<` with its number and `;>`.
+    except matrix products on machines without fused multiply-add. marks: numbers of statements by their `id`; the lines
+    of such a statement stand between the comments `;<` with its number and `;>`.
 
     Raises InternalError for statements that a CPU cannot run.
     """
@@ -116,7 +116,7 @@ def _mostly_calls(body: loop.Block) -> bool:
     """Whether to compile the main function without LLVM's optimisations: it is long, or shares work, and mostly calls.
 
     LLVM's time grows faster than the length of the function, for no benefit. 3,600 calls take 0.5 s, and 0.3 s
-    unoptimised; the maximum of 1e6 elements compiles in 0.88 of the time. A short function that shares nothing runs in
+    unoptimised. The maximum of 1e6 elements compiles in 0.88 of the time. A short function that shares nothing runs in
     200 ns or so, and would lose 10. AdamW of 144 arrays has 70 calls, 300 statements for scalars, and saves 50 ms.
     """
     statements = list(statements_of(body))

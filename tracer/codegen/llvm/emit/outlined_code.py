@@ -4,7 +4,7 @@
     define double @tracer_math_5d(double %x0)
 
 The last reduction of a sine's argument is such a block, and half of a sine's code. Its text is the same in every
-program (see `outlined_functions`). The registers of the loop are saved around the call, so a loop that never calls does
+program (see `outlined_functions`). The registers of the loop are saved around the call. So a loop that never calls does
 not pay for it.
 """
 

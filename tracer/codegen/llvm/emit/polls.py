@@ -1,8 +1,8 @@
-"""Polls of the stop word: a loop polls where its iterations, times the steps of each, are too many to wait for.
+"""Polls of the stop word. A loop polls where its iterations, times the steps of each, are too many to wait for.
 
 A step is a statement on one register, some cycles at most. While a function is written, its frame counts the steps
 since the last poll, loops multiplied out. A loop that would exceed `PATIENCE` polls every few iterations, counted by
-its index, so that neither short nor long iterations pay. Polls choose no instruction of the body: bits stay.
+its index. So neither short nor long iterations pay. Polls choose no instruction of the body: bits stay.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def part_lengths(function: Function, count: int) -> dict[tuple[object, object], 
 
 
 def steps(f: Frame, s: Statement) -> int:
-    """Return the steps of a statement that holds no others."""
+    """Return the steps of a statement that holds no other statements."""
     match s:
         case Compute() | Load() if s.result in f.varying:
             return max(f.lanes * s.result.dtype.itemsize // _REGISTER, 1)
@@ -91,7 +91,7 @@ def trips(f: Frame, s: For) -> int | None:
 
 
 def latch(f: Frame, index: str, count: int | None, step: int) -> int:
-    """Poll at the end of a loop's iteration if need be, and return the steps of the loop since its last poll.
+    """Poll at the end of a loop's iteration if need be. Return the steps of the loop since its last poll.
 
     count: a bound on the iterations, or None. index: the loop's, which counts by `step`.
     """

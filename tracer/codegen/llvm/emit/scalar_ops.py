@@ -1,8 +1,8 @@
 """Table of scalar operations: how each is spelled in LLVM, for a scalar (no lanes) or a vector.
 
-The meanings are those of `tracer.ir.scalar`; none depends on the machine. Integer division, shifts and conversions
-guard every lane by value, because LLVM leaves the unguarded cases undefined even where a lane is masked. Short floats
-never come here: their operands are widened to f32 before, their results rounded after.
+`tracer.ir.scalar` defines the meanings; none depends on the machine. Integer division, shifts and conversions guard
+every lane by value. LLVM leaves the unguarded cases undefined even where a lane is masked. Short floats never come
+here: their operands are widened to f32 before, their results rounded after.
 """
 
 from __future__ import annotations

@@ -273,7 +273,7 @@ def if_(f: Frame, s: If) -> None:
 
 
 def _if_in_lanes(f: Frame, s: If) -> None:
-    """Select results by lane: the yields of `then`, which only computes, or those of `otherwise`."""
+    """Select results by lane: the yields of `then`, which only computes, or the yields of `otherwise`."""
     w, lanes = f.w, f.lanes
     if s.otherwise.statements or not all(isinstance(inner, Compute) for inner in s.then.statements):
         f.fail("an If whose predicate varies by lane, and whose arms do more than compute")

@@ -1,7 +1,7 @@
 """Floats of 16 bits and fewer: widened to f32 to compute, rounded to nearest even after every operation.
 
 A register of such a dtype is spelled twice: its bits as an integer, and its value as a float. Only integer operations
-are used, except where the machine converts `half` itself, so nothing needs a run-time library and all machines give the
+are used, except where the machine converts `half` itself. So nothing needs a run-time library and all machines give the
 same bits. NaN stays NaN, quiet.
 """
 
@@ -135,7 +135,7 @@ def _shorten_by_integers(w: Writer, form: Format, value: str, lanes: int) -> str
 def _shorten_to_exponent(w: Writer, value: str, lanes: int) -> str:
     """Return the nearest power of two, ties upwards; NaN for values that are not positive.
 
-    A value above 2**-127, the only subnormal of f32 among them, goes to the next one, as in ml_dtypes and XLA.
+    A value above 2**-127, the only subnormal of f32 among them, rounds to the next one, as in ml_dtypes and XLA.
     """
     word, mask = vector("i32", lanes), vector("i1", lanes)
     bits = w.let(f"bitcast {vector('float', lanes)} {value} to {word}")

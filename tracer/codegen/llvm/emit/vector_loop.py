@@ -12,7 +12,7 @@ from tracer.codegen.llvm.emit.serial_loops import CarriedPhis, few_iterations, f
 from tracer.codegen.llvm.toolchain.types import ELEMENT, indices, iota, leading_mask, splat, vector
 from tracer.ir.loop import Carry, Constant, For
 
-_MAX_HELD: Final = 8  # partial results that stay in registers beside those of a masked iteration
+_MAX_HELD: Final = 8  # partial results that stay in registers beside the results of a masked iteration
 
 
 def vector_loop(f: Frame, s: For) -> None:

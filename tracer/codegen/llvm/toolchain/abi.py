@@ -6,7 +6,7 @@ A compiled module exports
 
 `buffers` points to an array of pointers, one for each parameter of the entry function in order (INPUT, OUTPUT and
 CONSTANT buffers alike); memory is C-contiguous, native-endian and aligned to its element. The result is a `Status`.
-`context` points to a `Context`, which the caller owns for the length of one call: executables hold no state, so they
+`context` points to a `Context`, which the caller owns for the length of one call. Executables hold no state, so they
 may run on several threads at once.
 """
 

@@ -1,8 +1,8 @@
 """Lines of LLVM text that machine code comes from: debug locations in the text, read back from the assembly.
 
-A location names a line of the text itself. LLVM carries it through code generation, and prints `.loc` before the
-instructions that come from another line than those before. Only readers of assembly pay for it: locations in all text
-would change the name of every object in the caches.
+A location names a line of the text itself. LLVM carries it through code generation. It prints `.loc` before the
+instructions that come from another line than the instructions before. Only readers of assembly pay for it. Locations in
+all text would change the name of every object in the caches.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _COMMENT: Final = re.compile(r"\s*;[^\"]*$")
 
 
 def assembly_lines(text: str, *, opt: int) -> tuple[str, list[int | None]]:
-    """Return the assembly of LLVM text, and for each of its lines the line of the text, counted from 0, or None.
+    """Return the assembly of LLVM text, and for each of its lines the text's line, counted from 0, or None.
 
     opt: LLVM's code generation level. All lines are None where locations change the code, which is not known to occur.
     """

@@ -1,7 +1,7 @@
-"""Fixed native routines as LLVM text in `.ll` files, one routine a file, with its contract in the comments at its head.
+"""Fixed native routines as LLVM text in `.ll` files, one routine a file, with its contract in comments at its head.
 
 The files lie in a folder `ll` beside the Python that loads them. Sizes, offsets and constants that Python knows stand
-in the text by name: `Struct.field` is a field's offset in bytes, `Struct.bytes` a structure's size, `Group.word` any
+in the text by name. `Struct.field` is a field's offset in bytes, `Struct.bytes` a structure's size, `Group.word` any
 other constant. Two more instructions read and write a field:
 
     %x = field T %p Struct.f        a load of type T from %p + Struct.f

@@ -1,6 +1,6 @@
 """The machine that code is generated for: its features as LLVM lists them, and LLVM's target machines.
 
-The host's name only tunes the choice of instructions: LLVM may know a machine by the name of an older one, so features
+The host's name only tunes the choice of instructions: LLVM may know a machine by the name of an older one. So features
 are read from the feature list, every entry of which is given explicitly.
 """
 

@@ -88,7 +88,7 @@ def splat(element: str, literal: str, lanes: int) -> str:
 
 
 def bits_of_single(bits: int) -> str:
-    """Return the literal of an f32 given by its bits: LLVM writes it as the double of equal value, NaN payload kept."""
+    """Return the literal of an f32 given by its bits. LLVM writes it as the double of equal value, NaN payload kept."""
     sign, exponent, fraction = bits >> 31, bits >> 23 & 0xFF, bits & 0x7FFFFF
     if exponent == 0xFF:
         return f"0x{sign << 63 | 0x7FF << 52 | fraction << 29:016X}"

@@ -4,9 +4,9 @@
     y[q + l (r p + k)] = w[p, k] Σ_j exp(-2πi jk / r) x[q + l (p + m j)]     for p < m, q < l, and k < r
 
 x and y hold complex numbers of eight lines: eight real parts, then eight imaginary ones. Radices in turn, with m = n
-over their product so far and l the product before, make the transform of length n in order (Stockham's scheme: Van Loan
-1992, Computational Frameworks for the FFT, 1.7). w holds exp(-2πi pk / (r m)) for p > 0 and k > 0: one number serves
-all lanes, and no lane is moved.
+over their product so far and l the product before, make the transform of length n in order. This is Stockham's scheme:
+Van Loan 1992, Computational Frameworks for the FFT, 1.7. w holds exp(-2πi pk / (r m)) for p > 0 and k > 0: one number
+serves all lanes, and no lane is moved.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Pair = tuple[str, str]  # names of the vectors of real and imaginary parts
 
 
 def lanes_of(kind: str, vector_bits: int | None = None) -> Shape:
-    """Return the shape of vectors of eight numbers, for this machine or one like it with vectors of so many bits."""
+    """Return the shape of vectors of eight numbers, for this machine's vectors or for vectors of so many bits."""
     bits = {"f32": 32 * LANES, "f64": 64 * LANES}[kind]
     machine, s = Shape(kind, vector_bits), Shape(kind, vector_bits, bits)
     s.bits = machine.bits
@@ -156,7 +156,7 @@ def _eight(c: Code, x: list[Pair]) -> list[Pair]:
 
 
 def _odd(c: Code, x: list[Pair]) -> list[Pair]:
-    """Add up cosines of sums and sines of differences of the numbers at j and r - j, for each k and r - k."""
+    """Add up cosines of sums and sines of differences of the elements at j and r - j, for k and r - k."""
     r = len(x)
     pairs = range(1, (r + 1) // 2)
     sums, differences = ([join(x[j], x[r - j]) for j in pairs] for join in (c.plus, c.minus))

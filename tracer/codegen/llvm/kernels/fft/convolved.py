@@ -1,7 +1,7 @@
 """Transforms of lines of any length by convolution, as LLVM text.
 
-With c[j] = exp(-πi j² / n), a transform is c[k] Σ_j (x[j] c[j]) conj(c[k - j]): a convolution, which transforms of a
-longer line compute (Bluestein 1970, IEEE Trans. Audio Electroacoust. 18(4)).
+With c[j] = exp(-πi j² / n), a transform is c[k] Σ_j (x[j] c[j]) conj(c[k - j]). Transforms of a longer line compute
+this convolution (Bluestein 1970, IEEE Trans. Audio Electroacoust. 18(4)).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tracer.codegen.llvm.kernels.gemm.kernel_shapes import Shape
 
 
 def convolution_texts(s: Shape) -> str:
-    """Return `some.chirps`, a thread's part of lines, and what it calls but for `line`."""
+    """Return `some.chirps`, a thread's part of lines, and all that it calls but `line`."""
     return "\n".join((_turned_in(s), _turned_out(s), _mirrored(s), _chirp(s), _some_chirps(s)))
 
 
@@ -45,7 +45,7 @@ def _exchanged(c: Code, x: Pair, flag: str) -> Pair:
 
 
 def _turned_in(s: Shape) -> str:
-    """Return the functions that write y = x w of a line and zeros behind it: of complex x, and of real ones."""
+    """Return the functions that write y = x w of a line and zeros behind it: for complex and for real x."""
     c = Code(s, "c")
     _store_beside(c, c.times(_exchanged(c, _load_beside(c, "%x"), "%is.back"), _load_beside(c, "%w")), "%y")
     r = Code(s, "r")
@@ -73,7 +73,7 @@ entry:
 
 
 def _turned_out(s: Shape) -> str:
-    """Return the functions that write y = scale x w, complex and real, and x = x w of a multiple of eight places."""
+    """Return the functions that write y = scale x w, complex and real, and x = x w of blocks of eight places."""
     scaled, texts = {}, {}
     for name in ("c", "r"):
         code = scaled[name] = Code(s, name)

@@ -138,7 +138,7 @@ def _parts(s: Shape, name: str, place: str) -> str:
 
 
 def store_text(s: Shape) -> str:
-    """Return the function that copies a buffer, times a factor, to lines; its parameters are those of `load`."""
+    """Return the function that copies a buffer, times a factor, to lines; it has the parameters of `load`."""
     rows = Code(s, "r")
     columns = [
         rows.mul(rows.load(rows.at("%im.row" if place % 2 else "%re.row", place // 2 * WHOLE)), "%factor")

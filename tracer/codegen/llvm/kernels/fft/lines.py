@@ -5,12 +5,12 @@
     target[o, k, i] = scale times the transform of source[o, :, i]
 
 kind: 0 FFT, 1 IFFT, 2 RFFT, 3 IRFFT. grain: lines that are worth a thread. work: memory for the complex numbers of one
-line, or null. Eight lines are transformed side by side, one in each lane of vectors (see `butterflies`): they are
-copied to a buffer, transposed where they lie one behind the other, and back. A long line is a matrix [n1, n2] with
-columns as lines, then, times roots of unity, with rows as lines (Bailey 1990, J. Supercomputing 4(1)). With `work`,
-threads share its columns and rows, else the lines. Real lines are complex ones of half the length, whose transform is
-taken apart (see `real_lines`). An inverse transform is one of numbers with real and imaginary parts exchanged. A line
-whose length has a large prime factor is convolved (see `convolved`).
+line, or null. Eight lines are transformed side by side, one in each lane of vectors (see `butterflies`). They are
+copied to a buffer, transposed where they lie one behind the other, and back. A long line is a matrix [n1, n2]. Its
+columns are transformed as lines, then multiplied by roots of unity, then its rows (Bailey 1990, J. Supercomputing
+4(1)). With `work`, threads share its columns and rows, else the lines. Real lines are complex ones of half the length,
+whose transform is taken apart (see `real_lines`). An inverse transform is one of numbers with real and imaginary parts
+exchanged. A line whose length has a large prime factor is convolved (see `convolved`).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ declare {one.vector} @llvm.fma.{one.suffix}({one.vector}, {one.vector}, {one.vec
 
 
 def _times(s: Shape) -> str:
-    """Return the function that multiplies each place of a buffer by a number of its own and one for every lane."""
+    """Return the function that multiplies each place of a buffer by its own number and one for every lane."""
     c = Code(s, "c")
     w = c.times(c.load_pair("%lanes", "%at"), (c.spread("%w", 0), c.spread("%w", 1)))
     c.store_pair(c.times(c.load_pair("%buffer", "%at"), w), "%buffer", "%at")

@@ -9,7 +9,8 @@ A plan is an array of words:
     8  n, if h is a longer length by which a convolution transforms lines of n, else 0
     9  c[j] = exp(-πi j² / n)     10  the transform of the conjugates of c[j], |j| < n, of length h and over h
 
-Steps are a count, then for each pass the address of its function, m, l and the address of its roots: see `butterflies`.
+Steps are a count. Then come for each pass the address of its function, m, l and the address of its roots: see
+`butterflies`.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ _kept: dict[tuple[str, int], Any] = {}  # key: the symbol and the bits of a vect
 
 
 def plan_name(kind: str, n: int, n1: int, longer: int, *, real: bool) -> str:
-    """Return the symbol of a plan: of length n of real or complex numbers, in two steps unless n1 is 0.
+    """Return the symbol of a plan for length n of real or complex numbers, in two steps unless n1 is 0.
 
     longer: the length of the transforms that convolve, or 0.
     """
@@ -124,7 +125,7 @@ def _steps(kind: str, n: int, address_of: Address) -> tuple[Any, ...]:
 
 
 def _between(kind: str, n1: int, n2: int) -> tuple[Any, Any]:
-    """Return roots between both steps: of the first column of every block, [blocks, n1, 2], and of lanes, [n1, 2, 8].
+    """Return roots between both steps: of every block's first column, [blocks, n1, 2], and of lanes, [n1, 2, 8].
 
     The last block ends at n2.
     """

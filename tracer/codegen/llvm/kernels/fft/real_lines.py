@@ -1,7 +1,8 @@
 """Transforms of real lines from complex ones of half the length, and back, as LLVM text.
 
-With even and odd the transforms of the numbers at even and at odd places, x[k] = even[k] + i odd[k] is that of the
-complex line, and the real line has even[k] + exp(-2πi k / 2h) odd[k] at k < h. Both follow from x[k] and x[h - k].
+The complex line has the transform x[k] = even[k] + i odd[k], where even and odd are the transforms of the numbers at
+even and at odd places. The real line has even[k] + exp(-2πi k / 2h) odd[k] at k < h. Both follow from x[k] and x[h -
+k].
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def real_texts(s: Shape, one: Shape) -> str:
 
 
 def _split(c: Code, a: Pair, b: Pair, w: Pair) -> tuple[Pair, Pair]:
-    """Return the results at k and h - k of real lines from those of complex ones, and exp(-2πi k / 2h)."""
+    """Return the results at k and h - k of real lines from the complex lines' results, and exp(-2πi k / 2h)."""
     half = c.constant(0.5)
     even = c.mul(c.add(a[0], b[0]), half), c.mul(c.sub(a[1], b[1]), half)
     odd = c.times((c.mul(c.add(a[1], b[1]), half), c.mul(c.sub(b[0], a[0]), half)), w)
@@ -31,7 +32,7 @@ def _split(c: Code, a: Pair, b: Pair, w: Pair) -> tuple[Pair, Pair]:
 
 
 def _joined(c: Code, a: Pair, b: Pair, w: Pair) -> tuple[Pair, Pair]:
-    """Return the complex numbers at k and h - k whose inverse transform has the real ones at even and odd places."""
+    """Return the complex numbers at k and h - k whose inverse transform has the reals at even and odd places."""
     total, rest = (c.add(a[0], b[0]), c.sub(a[1], b[1])), (c.sub(a[0], b[0]), c.add(a[1], b[1]))
     turned = c.times(rest, (w[0], c.neg(w[1])))
     return c.more_turned(total, turned), (c.add(total[0], turned[1]), c.sub(turned[0], total[1]))
@@ -93,7 +94,7 @@ entry:
 }}"""
 
 
-# Halves of one line in memory: eight places side by side, and the rest one by one
+# Halves of one line in memory: eight places side by side, and the last ones one by one
 
 
 def _row_pairs(s: Shape, one: Shape, *, joins: bool) -> str:

@@ -42,5 +42,5 @@ def memory(s: Shape, name: str, numbers: str) -> str:
 
 
 def freed(name: str) -> str:
-    """Free what `memory` gave."""
+    """Free the memory that `memory` gave."""
     return f"  call void @free(ptr %{name}.heap)"

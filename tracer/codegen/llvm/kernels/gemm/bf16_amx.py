@@ -2,13 +2,13 @@
 
     void tracer_product_bf16(...)    as in `bf16_dot`, on machines with tiles
 
-A block of the result is 32 x 32 sums in four tiles, which multiply two tiles of a by two of b. Blocks at the edges are
+A block of the result is 32 x 32 sums in four tiles. They multiply two tiles of a by two of b. Blocks at the edges are
 smaller, and so are their tiles: no memory outside a matrix is read or written. Both operands are copied, `DEPTH` deep,
 with zeros up to a multiple of 32. Pairs of b's rows are interleaved (Intel calls the layout VNNI), in panels of 32
-columns. Rows of a are copied in blocks of 32 rows by 32 elements, so that tiles are read sequentially however far apart
-rows are. A panel of b stays in the first cache while `ROWS` rows of a pass by, which stay in the second. Sums
-accumulate in the result from depth to depth. Subnormals count as zeros. Each call configures and releases the tiles,
-which belong to a thread.
+columns. Rows of a are copied in blocks of 32 rows by 32 elements. So tiles are read sequentially however far apart rows
+are. A panel of b stays in the first cache while `ROWS` rows of a pass by. These stay in the second. Sums accumulate in
+the result from depth to depth. Subnormals count as zeros. Each call configures and releases the tiles, which belong to
+a thread.
 
 Instructions and layout: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18. The
 routines are in `kernels/ll/amx/`.

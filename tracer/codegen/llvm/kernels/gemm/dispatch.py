@@ -65,7 +65,7 @@ _TRANSPOSE_B: Final = 8  # its index among the arguments
 
 
 def _item_size(kind: str) -> int:
-    """Return the bytes of an element of the result, which are those of the elements transposed."""
+    """Return the bytes of an element of the result, which an element of the transposed operand has too."""
     return _ITEM["f32" if kind == SHORT_KIND else _element(kind)][1]
 
 
@@ -254,9 +254,11 @@ _HIGH: Final = 384  # rows of a piece, at least
 
 
 def _own_product(kind: str) -> str:
-    """Write one product: a call of the kernel, or pieces of the result, and of its sums where a kernel adds to them.
+    """Write one product: one call of the kernel, or several for parts of the result.
 
-    Kernels sum in the order of k, `DEPTH` products at a time, so pieces of such depths have the bits of one call.
+    Where a kernel adds to its result, its sums are cut into parts, too.
+
+    Kernels sum in the order of k, `DEPTH` products at a time. So pieces of such depths have the bits of one call.
     """
     item, result = _own_items(kind)
     sums, deep = kind in KINDS, "%k"

@@ -1,4 +1,4 @@
-"""Sizes of kernels on a machine, of vectors and of blocks of sums in registers, and the common parts of their texts."""
+"""Sizes of kernels on a machine: of vectors and of blocks of sums in registers; and the common parts of their texts."""
 
 from __future__ import annotations
 

@@ -1,18 +1,18 @@
-"""Matrix products by our own kernels, in a module that is compiled once: 8 rows by 3 vectors of sums in registers.
+"""Matrix products by our own kernels, compiled once as a module: 8 rows by 3 vectors of sums in registers.
 
     void tracer_product_f32(ptr a, ptr b, ptr out, i64 m, i64 n, i64 k,
                             i64 a_row, i64 a_column, i64 b_row, i64 b_column, i64 out_row, ptr turn)
-    out = a @ b, m and n and k positive; steps in elements. One step of b is 1, those of a are free. turn: the
+    out = a @ b, m and n and k positive; steps in elements. One step of b is 1, the steps of a are free. turn: the
     function that transposes tiles (see `emit.transposes`), if the columns of b are its rows in memory.
 
     void tracer_product_add_f32(...)    out += a @ b
 
-The columns of b are taken in panels as wide as the sums and `DEPTH` deep, which are copied to be contiguous (Goto & van
+The columns of b are taken in panels as wide as the sums and `DEPTH` deep. They are copied to be contiguous (Goto & van
 de Geijn 2008, ACM Trans. Math. Softw. 34(3)); so are rows of a that several of them multiply. Elements of a are spread
-over a vector. Every element of the result adds its products in the order of k, depth by depth, so its bits depend on
+over a vector. Every element of the result adds its products in the order of k, depth by depth. So its bits depend on
 neither the panels nor the width of vectors. One thread of a Zen 5 at 256, 1024 and 2048 squared in f32, before rows of
 a were copied: 220, 210 and 180 GF/s, transposed or not (OpenBLAS 0.3.30: 196, 186 with its kernels for AVX-512, 107,
-111 with those for AVX2). While a panel is multiplied, the memory read next is prefetched (see `panel`).
+111 with its kernels for AVX2). While a panel is multiplied, the memory read next is prefetched (see `panel`).
 """
 
 from __future__ import annotations
@@ -297,7 +297,7 @@ def _a_copied(s: Shape) -> str:
 def panel_text(s: Shape, b_element: str, out_element: str, end: str = "%n", out: str = "%out") -> str:
     """Write the panel's columns from %j on: how many vectors, the last one's part, and where b and out begin.
 
-    Where three vectors are a panel, the last four are two and two: one alone has too few sums for the machine's units.
+    Where three vectors are a panel, the last four are two and two. One alone has too few sums for the machine's units.
     """
     fit = f"%fit = add i64 0, {s.width}"
     if s.vectors == 3:

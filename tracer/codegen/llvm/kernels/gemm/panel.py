@@ -1,13 +1,15 @@
-"""A panel of a product: sums of a block of rows by some vectors of columns in registers, all blocks of rows in turn.
+"""A panel of a product: sums of a block of rows by some vectors of columns in registers.
+
+All blocks of rows are computed in turn.
 
     void panel3(ptr a, ptr b, ptr out, i64 m, i64 depth, i64 a_row, i64 a_column, i64 out_row, i64 rest, i1 is.first,
                 i64 chunk, ptr next, i64 next.step, i64 next.shift, i64 next.last, i64 next.line)
 
-Every `chunk` steps, some cache lines are prefetched: one of the result, which the sums are added to, into the first
-cache, and `LINES` of the memory read next into the second. Prefetched all at once, they would delay the steps' own
-loads. Few steps are one chunk, before which the result is prefetched. The memory read next is runs of 1 << next.shift
-lines, next.step bytes from each other, the last of which is next.last. A panel begins with the line next.line and
-prefetches `LINES` beside each chunk of each block.
+Every `chunk` steps, some cache lines are prefetched. One line of the result, which the sums are added to, goes into the
+first cache, and `LINES` of the memory read next into the second. Prefetched all at once, they would delay the steps'
+own loads. Few steps are one chunk, before which the result is prefetched. The memory read next is runs of 1 <<
+next.shift lines, next.step bytes apart, the last at next.last. A panel begins with the line next.line and prefetches
+`LINES` beside each chunk of each block.
 """
 
 from __future__ import annotations

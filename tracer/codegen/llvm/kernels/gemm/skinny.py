@@ -1,13 +1,13 @@
-"""Matrix products of few rows or columns, as many as the name says: the other matrix is read once, in order.
+"""Matrix products of few rows or columns, as many as the name says. The other matrix is read once, in order.
 
     void tracer_product_dots3_f32(...)    out[m, 3] = a @ b, where the rows of a are contiguous (a_column is 1)
     void tracer_product_outs3_f32(...)    out[3, n] = a @ b, where the columns of b are contiguous (b_row is 1)
     void tracer_product_rows3_f32(...)    out[3, n] = a @ b, where the rows of b are contiguous (b_column is 1)
 
-Parameters are those of `microkernel`; turn is not used. The bandwidth of the large matrix limits all forms. Dots
-multiply a vector of each of some rows of a by vectors of the columns of b, which are copied to be contiguous, and add
-up the lanes at the end. A step is 64 bytes on every machine, so bits do not depend on them. Rows add
-eight rows of b, each times its element of a, to the result, in the order of k.
+Parameters are as in `microkernel`; turn is not used. The bandwidth of the large matrix limits all forms. Dots multiply
+a vector of each of some rows of a by vectors of the columns of b. These are copied to be contiguous, and the lanes are
+added up at the end. A step is 64 bytes on every machine, so bits do not depend on them. Rows add eight rows of b, each
+times its element of a, to the result, in the order of k.
 """
 
 from __future__ import annotations
@@ -293,7 +293,7 @@ done:
 
 
 def _group(s: Shape, count: int, group: int, vectors: int) -> str:
-    """Return the function that adds `group` rows of b, each times its elements of a, to the rows of the result."""
+    """Return the function that adds `group` rows of b, times their elements of a, to the rows of the result."""
     at = []
     for u in range(group):
         at.append(f"  %b.skip{u} = mul i64 %b_row, {u}")

@@ -1,10 +1,10 @@
-"""Cholesky of large matrices in blocks: LAPACK and BLAS for blocks of columns, our products for the rest, on threads.
+"""Cholesky of large matrices in blocks: LAPACK and BLAS for blocks of columns, our products for strips, on threads.
 
     library.blocked.potrf_<dtype>    in place, parameters as in `lapack`, for real matrices
 
 Right-looking (Golub & Van Loan 2013, Matrix Computations, 4.2.6). A block of columns is factored. Then every strip
 behind it has its part of the factor solved for, and the product of both subtracted. Strips follow from the shape alone
-and each belongs to one thread, so bits do not depend on the number of threads. As in `lapack`, column-major matrices
+and each belongs to one thread. So bits do not depend on the number of threads. As in `lapack`, column-major matrices
 are seen as rows: our products read and write them transposed.
 """
 
@@ -33,7 +33,7 @@ declare i64 @llvm.smin.i64(i64, i64)
 
 
 def _common(kind: str) -> str:
-    """Return the function for out -= x @ b, where x is [rows, columns] of at most a block, `step` from row to row."""
+    """Return the function for out -= x @ b, where x [rows, columns] is at most a block, with rows `step` apart."""
     element, size = KINDS[kind]
     numbers = ", ".join(["i64"] * 8)
     return f"""\

@@ -1,10 +1,10 @@
-"""Large triangular systems in blocks: BLAS for blocks of the diagonal, our products for the rest.
+"""Large triangular systems in blocks: BLAS for blocks of the diagonal, our products for all other blocks.
 
     library.blocked.trsm_<dtype>    in place, parameters as in `lapack`, for real matrices
 
-Right-looking (Golub & Van Loan 2013, Matrix Computations, 3.1.5). A block of unknowns is solved for, and its product
-with the matrix is subtracted from all right-hand sides behind it. Right-hand sides are split in strips, which the
-schedule chooses from the shape alone. Each strip belongs to one thread, so bits do not depend on the number of threads.
+Right-looking (Golub & Van Loan 2013, Matrix Computations, 3.1.5). A block of unknowns is solved for. Its product with
+the matrix is subtracted from all right-hand sides behind it. Right-hand sides are split in strips, which the schedule
+chooses from the shape alone. Each strip belongs to one thread, so bits do not depend on the number of threads.
 """
 
 from __future__ import annotations

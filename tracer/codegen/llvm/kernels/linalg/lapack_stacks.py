@@ -1,8 +1,8 @@
 """Decompositions of stacks of matrices by LAPACK, as LLVM text written from the records of `lapack_calls`.
 
-A call's arguments are the routine's arrays, then integers: the stack's length, matrices of a part, elements of each
-array for one matrix (scratch: for a part), sizes and characters. Threads share the parts, and BLAS has one thread: with
-more, where other processes kept two cores busy, the eigenvalues of 200 rows took 150 ms in place of 4.
+A call's arguments are the routine's arrays, then integers. These are the stack's length, matrices of a part, elements
+of each array for one matrix (scratch: for a part), sizes and characters. Threads share the parts, and BLAS has one
+thread. With more, where other processes kept two cores busy, the eigenvalues of 200 rows took 150 ms, rather than 4.
 """
 
 from __future__ import annotations

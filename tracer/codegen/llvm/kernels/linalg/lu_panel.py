@@ -3,8 +3,8 @@
 A panel lies by columns, `%ld` elements apart, so rows are lanes; rows up to a whole number of vectors are zeros. Eight
 columns are factored at a time (Golub & Van Loan 2013, Matrix Computations, 3.4.2, as a left-looking block algorithm).
 The product with the columns before them is subtracted with its sums in registers. Then each column is searched, scaled,
-and subtracted from the rest of the eight. The pivot is the first of the largest elements, as in LAPACK; NaN is never
-chosen.
+and subtracted from the later columns of the eight. The pivot is the first of the largest elements, as in LAPACK; NaN is
+never chosen.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
     i1 tracer_radix_f64(ptr keys, ptr places, ptr spare, i64 n)    places and spare of n i64; n from 8 to 2^32 - 1
 
-The sort moves words: 32 bits of the key above, its position below. Keys are mapped to unsigned integers in their order,
-the minimum is subtracted, and the uppermost 32 of the remaining bits are kept. A few passes of eleven bits then order
+The sort moves words: 32 bits of the key above, its position below. Keys are mapped to unsigned integers in their order
+and the minimum is subtracted. The uppermost 32 of the remaining bits are kept. A few passes of eleven bits then order
 the words, from the least significant digit on (Knuth, The Art of Computer Programming 3, 5.2.5). Keys of 64 bits that
-agree in those bits are then neighbours, and an insertion sort orders them by the whole key. Where that moves too many,
-as for a narrow range of values and an outlier, the result is 0 and the caller sorts the row otherwise. Passes whose
+agree in the kept bits are then neighbours. An insertion sort orders them by the whole key. Where that moves too many,
+as for a narrow range of values and an outlier, the result is 0. The caller then sorts the row otherwise. Passes whose
 digit is the same everywhere are skipped, and a sorted row is only scanned.
 """
 

@@ -1,7 +1,7 @@
-"""The k largest elements of each row in one pass: an element larger than the smallest kept so far replaces it.
+"""The k largest elements of each row in one pass: a larger element replaces the smallest kept so far.
 
 Vectors of a row are compared with that smallest one, and almost all hold no larger element. A larger one is inserted
-among the kept, which are in order. NaN is larger than any number and equal to NaN, -0 equals +0, and of equal elements
+among the kept, which are in order. NaN is larger than any number and equal to NaN, and -0 equals +0. Of equal elements
 the first ones are kept, in their order.
 """
 
