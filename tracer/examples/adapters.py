@@ -95,7 +95,7 @@ def adapted(model: Writer, rank: int, *, key: Any) -> Writer:
 
 
 def merged(model: Writer) -> Writer:
-    """Return a model of plain linear layers that computes what the adapted one does."""
+    """Return a model of plain linear layers that computes the adapted model's results."""
     result: Writer = nn.at(model, nn.LoRA).map(nn.LoRA.merged)
     return result
 

@@ -1,6 +1,6 @@
 """A pole balanced on a cart by proximal policy optimisation: 1,024 worlds, the agent and its training in one program.
 
-The cart is pushed left or right fifty times a second; an episode ends when the pole tilts by 12 degrees, when the cart
+The cart is pushed left or right fifty times a second. An episode ends when the pole tilts by 12 degrees, when the cart
 is 2.4 m away, or after 500 pushes. Barto, Sutton & Anderson 1983, IEEE Trans. SMC 13; Schulman et al. 2017,
 arXiv:1707.06347. `python -m tracer.examples.cart_pole` runs it.
 """
@@ -22,7 +22,7 @@ DISCOUNT, TRACE, CLIP, BONUS = 0.99, 0.95, 0.2, 0.01  # γ and λ of the advanta
 
 
 class Agent(nn.Module):
-    """The logits of both pushes, and what a state is worth: float32 [..., 4] to [..., 2] and [...]."""
+    """The logits of both pushes, and the value of a state: float32 [..., 4] to [..., 2] and [...]."""
 
     def __init__(self, *, key: Any) -> None:
         keys = nn.Keys(key)
@@ -41,7 +41,7 @@ class Worlds(NamedTuple):
 
 
 class Played(NamedTuple):
-    """Pushes [t, n]: the states before them, float32 [t, n, 4], and what was done, thought of it, and came of it."""
+    """Pushes [t, n] with the states before them, float32 [t, n, 4], their likelihoods and values, and their results."""
 
     state: Any
     action: Any  # 0 for left, 1 for right

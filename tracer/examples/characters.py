@@ -1,7 +1,7 @@
 """Two models of text, character by character: an LSTM and a GPT learn the documentation that Python ships.
 
-Both take tokens and what they know of the text before them, and return logits of the next token at every place. So one
-loss, one measure and one sampler serve both. `python -m tracer.examples.characters` trains and writes some text.
+Both take tokens and a state of the text before them, and return logits of the next token at every place. So one loss,
+one measure and one sampler serve both. `python -m tracer.examples.characters` trains and writes some text.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def train(name: str, text: Text, *, steps: int, seed: int = 0, **sizes: int) -> 
 
 
 def bits(model: Any, tokens: Any) -> float:
-    """Return bits a character of tokens [n], predicted from those before in windows of 64."""
+    """Return bits a character of tokens [n], predicted from earlier tokens in windows of 64."""
     windows = data.Windows(tokens, LENGTH + 1, stride=LENGTH)
     return float(jit(loss)(model, windows[np.arange(len(windows))])) / math.log(2)
 
@@ -153,7 +153,7 @@ def generate(model: Any, prompt: Any, key: Any, *, count: int, temperature: floa
 
 
 def main(*, model: str = "gpt", steps: int | None = None, seed: int = 0) -> float:
-    """Train a model, print what it writes, and return its bits a character on the part held out."""
+    """Train a model, print a text that it writes, and return its bits a character on the part held out."""
     text = load()
     found = train(model, text, steps=STEPS[model] if steps is None else steps, seed=seed)
     written = generate(found, text.encode("The with statement")[None], random.key(seed), count=400)

@@ -13,7 +13,7 @@ class Components(NamedTuple):
     """The directions along which data vary most.
 
     mean: [d]; directions: [count, d], of length 1 and at right angles; variances: [count], along each direction;
-    shares: [count], the same as parts of the whole variance.
+    shares: [count], parts of the whole variance.
     """
 
     mean: tracer.Array

@@ -14,7 +14,7 @@ SMOOTHING = 1e-3  # of the absolute value in the total variation, in the unit of
 
 
 def motion_blur(shape: tuple[int, int], *, length: int, slope: float) -> tracer.Array:
-    """Return the transfer function of a camera that moves by `length` pixels in x and `slope` times as many in y.
+    """Return the transfer function of a camera that moves by `length` pixels in x, `slope` times as many in y.
 
     Complex, [rows, columns // 2 + 1]: the Fourier transform of the line's weights.
     """

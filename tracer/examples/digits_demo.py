@@ -118,7 +118,7 @@ def batches(data: digits.Digits, rng: np.random.Generator) -> Iterator[digits.Di
 
 
 def shifted(images: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float32]:
-    """Shift about half of the images [n, 64] by at most a pixel along each axis, so that the network learns strokes."""
+    """Shift about half of the images [n, 64] by at most a pixel along each axis, so the network learns strokes."""
     count = len(images)
     offsets = rng.integers(-1, 2, (count, 2)) * rng.integers(0, 2, (count, 1))
     padded = np.pad(images.reshape(count, 8, 8), ((0, 0), (1, 1), (1, 1)))

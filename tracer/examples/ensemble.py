@@ -3,7 +3,7 @@
 Each network gives a mean and a variance, and learns by the likelihood of a normal distribution; where the networks
 disagree, the ensemble is less sure than any of them (Lakshminarayanan et al. 2017, arXiv:1612.01474). Ten folds of 50
 networks are one program. `python -m tracer.examples.ensemble` prints how much is explained, and how often the truth
-lies within the intervals: about as often as they say.
+lies within the intervals. This is about as often as they say.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Prediction(NamedTuple):
 
 
 def distribution(model: nn.MLP, x: Any) -> Prediction:
-    """Return what one network predicts for features [n, d]: [n]."""
+    """Return one network's prediction for features [n, d]: [n]."""
     mean, log_variance = tnp.moveaxis(model(x), -1, 0)
     return Prediction(mean, tnp.exp(0.5 * log_variance))
 
@@ -62,7 +62,7 @@ def mixed(members: Prediction) -> Prediction:
 
 @jit(static_argnames="steps")
 def predictions(keys: Any, x: Any, y: Any, held_out: Any, *, steps: int) -> Prediction:
-    """Return for each row what the ensemble of keys [m] predicts that has not seen it; folds: bool [k, n]."""
+    """Return for each row the prediction of an ensemble of keys [m] that has not seen it; folds: bool [k, n]."""
 
     def of_fold(held_out: Any) -> Prediction:
         seen = (~held_out).astype("float32")

@@ -1,8 +1,8 @@
 """A network of infinite depth: one layer, repeated until its state stands still, classifies handwritten digits.
 
-The number of iterations is known only at run time, and gradients go back through all of them: the `while_loop` needs no
-rule of one's own, and no solver for the gradient. Bai, Kolter & Koltun 2019, arXiv:1909.01377. That the state comes to
-rest is sure, since an iteration brings any two states closer: El Ghaoui et al. 2021, SIAM J. Math. Data Sci. 3(3).
+The number of iterations is known only at run time, and gradients go back through all of them. The `while_loop` needs no
+rule of one's own, and no solver for the gradient. Bai, Kolter & Koltun 2019, arXiv:1909.01377. The state is sure to
+come to rest, since an iteration brings any two states closer: El Ghaoui et al. 2021, SIAM J. Math. Data Sci. 3(3).
 `python -m tracer.examples.equilibrium` runs it.
 """
 
@@ -91,7 +91,7 @@ def train(key: Any, *, steps: int = STEPS) -> tuple[Network, list[float]]:
 
 
 def main(*, steps: int = STEPS, seed: int = 0) -> None:
-    """Train the network, and print how many iterations it takes and what it gets right."""
+    """Train the network, and print how many iterations it takes and how many images it gets right."""
     x, y = digits.split().held_out
     before = Network(key=random.split(random.key(seed))[0]).body.settled(x)[1]
     model, losses = train(random.key(seed), steps=steps)

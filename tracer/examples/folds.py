@@ -24,7 +24,10 @@ def weighted_mean(x: Any, weights: Any) -> Any:
 
 
 def scaled(x: Any, seen: Any) -> Any:
-    """Return features [n, d] with mean 0 and deviation 1 over the rows that are seen: nothing of the others leaks."""
+    """Return features [n, d] with mean 0 and deviation 1 over the rows that are seen.
+
+    Nothing of unseen rows leaks.
+    """
     centred = x - weighted_mean(x, seen)
     return centred / tnp.sqrt(weighted_mean(centred**2, seen))
 
@@ -53,7 +56,7 @@ def trained(model: nn.MLP, value: Callable[[nn.MLP], Any], tx: optim.GradientTra
 
 
 def fit(key: Any, x: Any, y: Any, held_out: Any, *, classes: int, steps: int) -> Any:
-    """Return the accuracy on the rows that are held out, bool [n], of a network that was trained on all others."""
+    """Return the accuracy on the rows that are held out, bool [n], of a network trained on all other rows."""
     seen = (~held_out).astype("float32")
     x = scaled(x, seen)
     model = nn.MLP([x.shape[1], HIDDEN, classes], key=key)

@@ -1,4 +1,4 @@
-"""Weights from PyTorch: a transformer read from PyTorch's file by name computes what PyTorch computes.
+"""Weights from PyTorch: a transformer read from PyTorch's file by name computes PyTorch's results.
 
 Files hold arrays by name, as `safetensors.torch.save_file(model.state_dict(), path)` writes them. A table renames
 layers that are called differently here, and packed arrays are cut. Where PyTorch is missing, a file of random weights
@@ -51,7 +51,7 @@ def load(file: Path, model: Reader) -> Reader:
 
 
 def written_by_torch(file: Path, seed: int) -> Compute:
-    """Write the file of a model of PyTorch, and return what it computes, in float64."""
+    """Write the file of a model of PyTorch, and return a function that computes its results, in float64."""
     torch: Any = import_module("torch")
     torch.manual_seed(seed)
     model = torch.nn.ModuleDict({
@@ -72,7 +72,7 @@ def written_by_torch(file: Path, seed: int) -> Compute:
 
 
 def written_by_numpy(file: Path, seed: int) -> Compute:
-    """Write a file of random weights by PyTorch's names, and return what PyTorch's formulas compute, in float64."""
+    """Write a file of random weights by PyTorch's names, and return PyTorch's formulas as a function, in float64."""
     rng = np.random.default_rng(seed)
     square = {"self_attn.in_proj": (3 * DIM, DIM), "self_attn.out_proj": (DIM, DIM)}
     maps = {**square, "linear1": (HIDDEN, DIM), "linear2": (DIM, HIDDEN), "norm1": (DIM,), "norm2": (DIM,)}

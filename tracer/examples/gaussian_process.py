@@ -1,6 +1,6 @@
 """Regression by a Gaussian process whose length, height and noise are learned from the data.
 
-The marginal likelihood and its gradient go through a Cholesky factorisation: Rasmussen & Williams 2006, Gaussian
+The marginal likelihood and its gradient go through a Cholesky factorisation. See Rasmussen & Williams 2006, Gaussian
 Processes for Machine Learning, sections 2.2 and 5.4.
 """
 
@@ -60,7 +60,7 @@ def learn(start: Hyperparameters, x: tracer.Array, y: tracer.Array) -> tuple[Hyp
 
 @jit
 def predict(h: Hyperparameters, x: tracer.Array, y: tracer.Array, places: tracer.Array) -> Prediction:
-    """Return what values y at x, float64 [n], tell of the function at `places`, float64 [m]."""
+    """Return the prediction from values y at x, float64 [n], of the function at `places`, float64 [m]."""
     factor = tnp.linalg.cholesky(covariance(x, x, h) + h.noise**2 * tnp.eye(len(x)))
     shared = covariance(x, places, h)
     mean = shared.T @ linalg.cho_solve((factor, True), y)

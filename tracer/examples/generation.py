@@ -119,7 +119,7 @@ def train(model: M, images: Any, labels: Any, key: Any, *, steps: int = STEPS) -
 
 @jit
 def judged(judge: training.Network, images: Any) -> tuple[Any, Any]:
-    """Return the digits that the judge sees in images [n, 64], and how sure it is of each, from 0 to 1."""
+    """Return the digits that the judge sees in images [n, 64], and its certainty of each, from 0 to 1."""
     chances = nn.softmax(judge(images.reshape(-1, 1, 8, 8)))
     return chances.argmax(-1), chances.max(-1)
 

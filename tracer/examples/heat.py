@@ -1,7 +1,7 @@
 """The heat equation on a rod, stepped to its steady state, and the steady state's derivative by the initial state.
 
 ∂u/∂t = ∂²u/∂x² on 0 ≤ x ≤ 1, with both ends held at their initial temperature. The number of steps is not known
-beforehand: `while_loop` runs until the largest change of a step is below a tolerance.
+beforehand. `while_loop` runs until the largest change of a step is below a tolerance.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def steady_state(initial: tracer.Array) -> Steady:
 def sensitivity(initial: tracer.Array) -> tracer.Array:
     """Return d(steady temperature at i)/d(initial temperature at j), float64 [n, n], in forward mode through the loop.
 
-    Only the ends have an effect: the first column falls from 1 to 0 along the rod, the last one rises, and all others
-    are zero.
+    Only the ends have an effect. The first column falls from 1 to 0 along the rod, the last one rises, and all other
+    columns are zero.
     """
     jacobian: tracer.Array = jacfwd(lambda u: steady_state(u).temperature)(initial)
     return jacobian

@@ -1,4 +1,4 @@
-"""New names for characters that Unicode lacks: a recurrent network learns the names of those that it has.
+"""New names for characters that Unicode lacks: a recurrent network learns the names that exist.
 
 Names are rows of tokens, padded to one length; padding costs nothing, and a name is drawn character by character until
 it ends. `python -m tracer.examples.names` trains and writes some names.
@@ -28,7 +28,7 @@ NUMBERED = re.compile(r"-[0-9A-F]{4,}$|^HANGUL SYLLABLE ")  # names that a rule 
 
 
 def load() -> list[str]:
-    """Return the names of all characters up to 48 letters long, without those that only number a character."""
+    """Return the names of all characters up to 48 letters long, without names that only number a character."""
     names = (unicodedata.name(chr(code), "") for code in range(0x110000))
     return [name for name in names if 0 < len(name) <= MOST and not NUMBERED.search(name)]
 
@@ -53,7 +53,7 @@ def encode(names: Sequence[str]) -> Any:
 
 
 class Namer(nn.Module):
-    """A gated recurrent unit: tokens [b, t] to logits of each next token, [b, t, 39], and the state [1, b, 256]."""
+    """A gated recurrent unit, from tokens [b, t] to logits of each next token, [b, t, 39], and state [1, b, 256]."""
 
     def __init__(self, hidden: int = HIDDEN, *, key: Any) -> None:
         keys, kinds = nn.Keys(key), len(ALPHABET)
@@ -114,7 +114,7 @@ def invent(model: Namer, key: Any, *, beginning: str = "", count: int = 10) -> l
 
 
 def counting_bits(train: Iterable[str], held_out: Iterable[str], order: int = 5) -> float:
-    """Return bits a character of a model that counts what follows the last `order` - 1 characters.
+    """Return bits a character of a model that counts the characters after the last `order` - 1 characters.
 
     Shorter contexts fill in where longer ones are rare, as Witten & Bell 1991, IEEE Trans. Inf. Theory 37(4).
     """

@@ -128,7 +128,10 @@ def slopes(model: Any, places: Any) -> Any:
 
 
 def main(*, steps: int = STEPS, seed: int = 0) -> dict[str, float]:
-    """Fit both networks to a photograph, print and return the decibels of each and of JPEG at the first one's bytes."""
+    """Fit both networks to a photograph.
+
+    Print and return the decibels of each and of JPEG at the first network's bytes.
+    """
     of_model, of_pixels = random.split(random.key(seed))
     picture, reached = photograph(), {}
     for kind in (Sines, Features):

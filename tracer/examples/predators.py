@@ -27,7 +27,9 @@ LYNXES: Final = np.array([
 
 
 class Rates(NamedTuple):
-    """Rates of birth and death in a year, for a thousand of the others where these cause them, and first populations.
+    """Rates of birth and death in a year, and first populations.
+
+    A rate that the other animals cause is for a thousand of them.
 
     Each is float64 []; populations are in thousands.
     """

@@ -52,7 +52,7 @@ def fitted(start: Any, measured: Any) -> tuple[tracer.Array, tracer.Array]:
 
 
 def task(start: float, measured: np.ndarray[Any, Any]) -> tuple[float, float, int]:
-    """Return (stiffness, misfit, process) of one fit: what a worker sends back."""
+    """Return (stiffness, misfit, process) of one fit, the result that a worker sends back."""
     stiffness, error = fitted(np.float64(start), measured)
     return float(stiffness), float(error), os.getpid()
 
@@ -60,7 +60,7 @@ def task(start: float, measured: np.ndarray[Any, Any]) -> tuple[float, float, in
 def sweep(client: Any, starts: np.ndarray[Any, Any], *, kill_one: bool = False) -> list[tuple[float, float, int]]:
     """Return the fits from all starts, in order, computed by the workers of a `distributed.Client`.
 
-    kill_one: end a worker's process once it has returned a fit, to see that its tasks are done by the others.
+    kill_one: end a worker's process once it has returned a fit, to see that other workers do its tasks.
     """
     from distributed import as_completed  # noqa: PLC0415  # an optional package
 

@@ -13,7 +13,7 @@ from tracer import random
 
 
 class Table(NamedTuple):
-    """Measurements and what to predict from them.
+    """Measurements and the targets to predict from them.
 
     features: float32 [n, d]; targets: [n], classes as int64, or numbers as float64.
     """
@@ -40,7 +40,9 @@ def load(name: str) -> Table:
 
 
 def folds(key: tracer.Array, labels: NDArray[np.int64], count: int = 10) -> NDArray[np.bool_]:
-    """Return which rows each fold holds out, bool [count, n]: each row once, in every fold as many of each label.
+    """Return which rows each fold holds out, bool [count, n].
+
+    Each row is held out once, and every fold has as many of each label.
 
     "As many" is up to one row. Equal labels make folds at random.
 

@@ -1,4 +1,4 @@
-"""The Kuramoto-Sivashinsky equation by Fourier modes, and the gradient of what its waves do later.
+"""The Kuramoto-Sivashinsky equation by Fourier modes, and the gradient of its later waves.
 
 ∂u/∂t = -u ∂u/∂x - ∂²u/∂x² - ∂⁴u/∂x⁴ on a circle: flames and thin films obey it, and its waves are chaotic. The linear
 part is stiff, so exponentials integrate it exactly: ETDRK4 of Cox & Matthews 2002, J. Comput. Phys. 176, with the

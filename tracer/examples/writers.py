@@ -1,6 +1,6 @@
 """Digits by writers that the network has not seen: a small convolutional network, trained on images that move.
 
-The source lists the digits writer by writer, so its last 360 images are by other hands than the images before. Nearest
+The source lists the digits writer by writer. So its last 360 images are by other hands than the images before. Nearest
 neighbours get 96.7 % of them right, a support vector machine 95.8 %, logistic regression 90.0 %.
 `python -m tracer.examples.writers` trains the network.
 """
@@ -28,7 +28,7 @@ def split() -> digits.Split:
 
 
 def resampled(image: Any, bend: Any, shift: Any) -> Any:
-    """Return an image [8, 8] whose pixel at p is the given image's at bend @ p + shift, with p from the centre.
+    """Return an image [8, 8] whose pixel at p is the given image's at bend @ p + shift; p is from the centre.
 
     A place between four pixels averages them: along both axes weights fall linearly with the distance. Paper, 0, is
     all around.

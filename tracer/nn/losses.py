@@ -30,8 +30,8 @@ def cross_entropy(
     logits: floats [..., c]; labels: integers [...] from 0 up to c, or probabilities, floats [..., c]; smoothing: the
     share of the label that goes to all classes alike; ignore: an integer that marks examples of loss 0; weights: of the
     classes, [c]. Returns floats [...], as PyTorch's with reduction="none". For its mean, divide the sum of losses by
-    the sum of weights[labels], or by the count of labels that are not ignored. Raises ShapeError and DTypeError for
-    labels that do not fit. Raises OutOfBoundsError, in compiled code too, for labels outside of the classes.
+    the sum of weights[labels], or by the count of counted labels. Raises ShapeError and DTypeError for labels that do
+    not fit. Raises OutOfBoundsError, in compiled code too, for labels outside of the classes.
 
     >>> nn.cross_entropy(tnp.asarray([[0.0, 0.0], [5.0, 0.0]]), tnp.asarray([1, 0])).round(4)
     Array([0.6931, 0.0067], f64)

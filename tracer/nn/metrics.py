@@ -30,7 +30,7 @@ def accuracy(predictions: Any, labels: Any) -> Array:
 
 
 def top_k(predictions: Any, labels: Any, k: int = 5) -> Array:
-    """Return 1 for each example whose label is one of its k most probable classes, and 0 for any other example.
+    """Return 1 for each example whose label is one of its k most probable classes, and 0 for any other.
 
     predictions: real numbers [..., c]; labels: integers [...]; k: an integer. Of equal predictions the first come
     first. Returns float32 [...]. Raises ShapeError and DTypeError for labels that do not fit.
