@@ -102,8 +102,8 @@ make_jaxpr = make_program
 einsum, tensordot = numpy.einsum, numpy.tensordot  # where opt_einsum looks for them: in the root of the type's module
 checkpoint_policies = ad_checkpoint.checkpoint_policies
 
-# Only here do lower layers get functions of higher ones: execution outside traces, copies of arrays, devices, and the
-# methods of Array. Libraries with a registry of array types get ours.
+# Only here do lower layers get functions of higher ones: execution outside traces, copies, devices, and the methods of
+# Array. Libraries with a registry of array types get ours.
 _eager.execute, _eager.prepare, _eager.quietly = _execute, _prepare, _quietly
 _eager.widened, _eager.copied = _widened, _copied
 _others.module = _LazyModule("tracer.runtime.cuda.devices")

@@ -69,7 +69,7 @@ def print(
         check_format("debug.print", fmt, args, kwargs)
 
     def show(*values: Any, **named: Any) -> None:
-        builtins.print(formatted(fmt, values, named))  # noqa: T201  # it is what it is for
+        builtins.print(formatted(fmt, values, named))  # noqa: T201  # it prints for the user
 
     show.__name__ = "print"
     _call(show, args, kwargs)

@@ -33,8 +33,8 @@
     ├── SettingError (ValueError)    an unknown setting, or a value that it does not take
     └── ProgramTextError (ValueError)  text that is no program
 
-A message states the operation, the place in the user's code, what was expected, what came, and the remedy.
-Compose it with `message`, so that all of them look alike.
+A message states the operation, the place in the user's code, the expected and the given value, and the remedy. Compose
+it with `message`, so that all of them look alike.
 """
 
 from __future__ import annotations

@@ -19,11 +19,11 @@ from tracer.transforms.functions import flatten_arguments
 
 
 def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Any], Any]]:
-    """Return all leaves of a tree in one vector, and the function that converts such a vector back into a tree.
+    """Return all leaves of a tree in one vector, and the function that converts a vector back into a tree.
 
-    pytree: leaves [*s] of any shapes, n elements in all. Returns [n], in the dtype to which they are promoted, and the
-    function, whose results have the shapes and dtypes of the leaves. The function raises ShapeError for a vector of
-    another size.
+    pytree: leaves [*s] of any shapes, n elements in all. Returns [n], in the dtype to which they are promoted. Returns
+    also the function, whose results have the shapes and dtypes of the leaves. The function raises ShapeError for a
+    vector of another size.
 
     >>> vector, unravel = tracer.flatten_util.ravel_pytree({"a": 1.0, "b": tnp.asarray([2.0, 3.0])})
     >>> vector

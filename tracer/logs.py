@@ -1,4 +1,4 @@
-"""Progress and records of training: `progress` shows where a loop is, `Log` writes what it measured.
+"""Progress and records of training: `progress` shows where a loop is, `Log` writes measured values.
 
 >>> import tempfile
 >>> from tracer import logs
@@ -161,7 +161,7 @@ class Log:
             _running[-1].values.update(values)
 
     def write(self, step: Any, **values: Any) -> None:
-        """Append a row: the step, the means of what was added since the last row, and `values`."""
+        """Append a row: the step, the means of values added since the last row, and `values`."""
         number = int(step)
         means = {name: float(np.mean([float(x) for x in added])) for name, added in self._added.items()}
         given = {name: float(value) for name, value in values.items()}

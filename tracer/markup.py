@@ -57,8 +57,8 @@ def table(
 ) -> str:
     """Return a table of plain text.
 
-    text: the columns of words, which stand on the left; the others are numbers. bars: for each row, shares from 0 to 1,
-    drawn before it in blue and orange. total: a last row.
+    text: the columns of words, which stand on the left; all other columns are numbers. bars: for each row, shares from
+    0 to 1, drawn before it in blue and orange. total: a last row.
     """
     kinds = [' class="text"' if n in text else "" for n in range(len(head))]
 

@@ -5,7 +5,7 @@
     config.update("threads", 4)                         by name, as in JAX
     TRACER_DEFAULT_FLOAT=float32                        in the environment, read at the setting's first use
 
-A setting that is read while a function is traced or compiled is part of the key of its compiled program: see `KEYED`.
+A setting that is read while a function is traced or compiled is part of its program's key: see `KEYED`.
 """
 
 from __future__ import annotations
@@ -172,7 +172,10 @@ def _read_float(value: Any) -> np.dtype[Any]:
 
 
 def _read_integer(value: Any) -> int:
-    """Return an integer, or the integer of a text. Raises ValueError or TypeError for others, bools among them."""
+    """Return an integer, or the integer of a text.
+
+    Raises ValueError or TypeError for any other value, bools among them.
+    """
     if isinstance(value, bool):
         raise ValueError
     return int(value) if isinstance(value, str) else operator.index(value)
@@ -245,7 +248,7 @@ USER_CACHE = "~/.cache/tracer/kernels"
 
 
 class Overrides(threading.local):
-    """Values set by open `using` blocks of this thread. token: the same, hashable; None outside all blocks."""
+    """Values set by open `using` blocks of this thread. token: these values, hashable; None outside all blocks."""
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
@@ -361,8 +364,8 @@ class Config:
     def update(self, name: str, value: Any) -> None:
         """Set a setting by name. Raises SettingError for an unknown name or a value that is not accepted.
 
-        JAX's names are taken too: `jax_debug_nans`, `jax_debug_infs`, `jax_log_compiles` and `jax_disable_jit` set the
-        settings of these names, others are accepted with the value that holds here: `jax_enable_x64` True,
+        JAX's names are taken too. `jax_debug_nans`, `jax_debug_infs`, `jax_log_compiles` and `jax_disable_jit` set the
+        settings of these names. Other names of JAX are accepted with the value that holds here: `jax_enable_x64` True,
         `jax_platform_name` "cpu".
         """
         given: object = name
@@ -421,7 +424,7 @@ class Config:
 
 
 class Jaxs(NamedTuple):
-    """Setting of JAX: its accepted values, whose first one is read, and the reason and remedy in errors for others."""
+    """Setting of JAX: its accepted values, whose first one is read, and the reason and remedy for other values."""
 
     values: tuple[Any, ...]
     why: str
@@ -473,7 +476,7 @@ def enable_x64(new_val: bool = True) -> Iterator[None]:
 def default_matmul_precision(new_val: Any = None) -> Iterator[None]:
     """Enter a block with less exact products, by JAX's names. Products are always as exact as their dtype here.
 
-    new_val: "float32", "bfloat16", "highest" and so on. Raises SettingError for others.
+    new_val: "float32", "bfloat16", "highest" and so on. Raises SettingError for any other value.
 
     >>> with tracer.default_matmul_precision("float32"):
     ...     tnp.ones(2) @ tnp.ones(2)

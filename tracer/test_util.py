@@ -297,7 +297,7 @@ def _check_donation(way: str, step: Callable[..., Any], like: Any, batch: Any) -
     types = lowered.program().output_types
     count = len(trees.flatten(like)[0])
     donated = lowered._signature.donated(lowered._call)
-    # Scalars are returned in new memory; what stands beside the state is no part of it
+    # Scalars are returned in new memory; results beside the state do not count
     free = sum(bytes_of(type) for n, type in enumerate(types) if n >= count or not type.shape)
     copied = lowered.memory().results - free
     if set(donated) >= set(range(count)) and copied > 0:

@@ -1,4 +1,4 @@
-"""PyTorch's names of functions and methods, with what does their work here, for AttributeError and TypeError."""
+"""PyTorch's names of functions and methods, with tracer's way for each, for AttributeError and TypeError."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def register_dataclass(
 
     nodetype: the class, which is returned; data_fields, meta_fields: names of fields; drop_fields: names of fields left
     to their defaults. Without these, fields made by `dataclasses.field(metadata={"static": True})`, or
-    `tracer.tree.static`, are meta fields, and all others data.
+    `tracer.tree.static`, are meta fields, and all other fields data.
 
     >>> import dataclasses
     >>> @tracer.tree_util.register_dataclass

@@ -92,8 +92,8 @@ def tree_structure(tree: Any, is_leaf: Leaf = None) -> PyTreeDef:
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Leaf = None) -> Any:
     """Apply a function to corresponding leaves of one or more trees, in the structure of the first.
 
-    f: takes one leaf of each tree; tree, rest: trees of which the first is a prefix of the others; is_leaf: as of
-    `tree_flatten`. Raises ArgumentError where the structures differ.
+    f: takes one leaf of each tree; tree, rest: trees, all with the structure of the first down to its leaves; is_leaf:
+    as of `tree_flatten`. Raises ArgumentError where the structures differ.
 
     >>> tracer.tree_util.tree_map(lambda x, y: x + y, {"a": 1}, {"a": 10})
     {'a': 11}

@@ -1,8 +1,8 @@
 """Targets: the machines that programs are compiled for, as data that passes and the schedule read.
 
-A `Target` decides how a program is written. It says which products keep their dtypes, which equations have their own
-loop nest, and how long the blocks of sums are. Its `Machine` decides only how loops are cut and shared, so that a
-result's bits never depend on it.
+A `Target` decides how a program is written. It says which products keep their dtypes, and which equations have their
+own loop nest. It says how long the blocks of sums are. Its `Machine` decides only how loops are cut and shared, so that
+a result's bits never depend on it.
 """
 
 from __future__ import annotations

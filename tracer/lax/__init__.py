@@ -1,7 +1,7 @@
 """`tracer.lax`: the primitives as functions, and control flow, with JAX's names.
 
 The primitives do not promote and do not broadcast. Python scalars take the dtype of the arrays beside them, unless they
-are of a wider type, and arrays without axes take the shape.
+are of a wider type. Arrays without axes take the shape.
 """
 
 from importlib import import_module as _import_module

@@ -40,9 +40,9 @@ def strict(function: F, *, selector: str | None = None, divisor: bool = False) -
     """Return `public` for operands of one dtype: no operand is converted where that could lose information.
 
     NumPy scalars keep their dtype. Python numbers take the dtype of the arrays beside them, unless its kind is lower;
-    the primitive refuses operands that then differ. Arrays without axes are broadcast to the shape of the others.
-    selector: the name of a first operand that chooses among the others and may differ from them. divisor: whether the
-    last operand is one.
+    the primitive refuses operands that then differ. Arrays without axes are broadcast to the other operands' shape.
+    selector: the name of a first operand that chooses among all other operands and may differ from them. divisor:
+    whether the last operand is one.
     """
 
     @wraps(function)

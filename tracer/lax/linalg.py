@@ -1,7 +1,7 @@
 """`tracer.lax.linalg`: factorisations of stacks of matrices, and triangular systems, with JAX's names.
 
 They compute in f32, f64, c64 and c128, and never raise for values. A matrix that is not positive definite has a factor
-of NaN, and a singular matrix has a zero on the diagonal of U.
+of NaN. A singular matrix has a zero on the diagonal of U.
 """
 
 from __future__ import annotations

@@ -23,10 +23,10 @@ from tracer.trace.tracebacks import set_boundaries
 def linear_cross_entropy(x: Any, weight: Any, labels: Any, *, block: int = 8192, ignore: int | None = None) -> Array:
     """Return cross_entropy(x @ weight.T, labels) without ever storing all logits, nor their derivatives.
 
-    x: floats [..., n]; weight: floats [c, n], such as that of nn.Linear or nn.Embedding; labels: integers [...]; block:
-    the most classes whose logits are in memory at once; ignore: an integer that marks examples of loss 0. Returns
-    floats [...], computed in float32 at least. Raises ShapeError and DTypeError for operands that do not fit. Raises
-    OutOfBoundsError, in compiled code too, for labels outside of the classes.
+    x: floats [..., n]; weight: floats [c, n], such as the weight of nn.Linear or nn.Embedding; labels: integers [...];
+    block: the most classes whose logits are in memory at once; ignore: an integer that marks examples of loss 0.
+    Returns floats [...], computed in float32 at least. Raises ShapeError and DTypeError for operands that do not fit.
+    Raises OutOfBoundsError, in compiled code too, for labels outside of the classes.
 
     >>> x, weight = tnp.asarray([[1.0, 0.0]]), tnp.asarray([[0.0, 1.0], [2.0, 1.0], [1.0, 0.0]])
     >>> nn.linear_cross_entropy(x, weight, tnp.asarray([1]), block=2).round(4)

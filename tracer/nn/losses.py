@@ -79,7 +79,7 @@ def nll(log_probabilities: Any, labels: Any, *, ignore: int | None = None, weigh
 def binary_cross_entropy(logits: Any, labels: Any, *, axes: Axes = None) -> Array:
     """Return minus the logarithm of the probability that sigmoid(logits) gives to the labels.
 
-    logits: floats [b, ...]; labels: bools, 0 and 1, or probabilities, of the same shape; axes: those of one example,
+    logits: floats [b, ...]; labels: bools, 0 and 1, or probabilities, of the same shape; axes: the axes of one example,
     over which losses are averaged: by default all but the first, () for none. Returns floats [b]. Raises ShapeError if
     shapes differ.
 
@@ -99,7 +99,7 @@ def focal(logits: Any, labels: Any, *, gamma: float = 2.0, alpha: Any = None, ax
 
     logits: floats [..., c] and labels: integers [...], of classes; or both [b, ...] with labels 0 and 1, for sigmoid(
     logits). gamma: the exponent, 0 for the cross entropy; alpha: weights of the classes, [c]; or, for labels 0 and 1,
-    the weight of 1, where 0 has 1 - alpha. axes: those of one example, for labels 0 and 1, as in
+    the weight of 1, where 0 has 1 - alpha. axes: the axes of one example, for labels 0 and 1, as in
     `binary_cross_entropy`. Returns floats [...] or [b]. Lin et al. 2017, arXiv:1708.02002. Raises as `cross_entropy`
     does.
 
@@ -124,7 +124,7 @@ def focal(logits: Any, labels: Any, *, gamma: float = 2.0, alpha: Any = None, ax
 def mse(predictions: Any, targets: Any, *, axes: Axes = None) -> Array:
     """Return the mean square difference of each example.
 
-    predictions, targets: real numbers [b, ...] of one shape; axes: those of one example, over which squares are
+    predictions, targets: real numbers [b, ...] of one shape; axes: the axes of one example, over which squares are
     averaged: by default all but the first, () for none. Returns floats [b]. Raises ShapeError if shapes differ.
 
     >>> nn.mse(tnp.asarray([[1.0, 2.0], [3.0, 5.0]]), tnp.asarray([[1.0, 2.0], [3.0, 3.0]]))
@@ -137,7 +137,7 @@ def mse(predictions: Any, targets: Any, *, axes: Axes = None) -> Array:
 def l1(predictions: Any, targets: Any, *, axes: Axes = None) -> Array:
     """Return the mean absolute difference of each example.
 
-    predictions, targets: real numbers [b, ...] of one shape; axes: those of one example, as in `mse`. Returns floats
+    predictions, targets: real numbers [b, ...] of one shape; axes: the axes of one example, as in `mse`. Returns floats
     [b]. Raises ShapeError if shapes differ.
 
     >>> nn.l1(tnp.asarray([1.0, 2.0]), tnp.asarray([1.0, 4.0]))
@@ -150,9 +150,9 @@ def l1(predictions: Any, targets: Any, *, axes: Axes = None) -> Array:
 def huber(predictions: Any, targets: Any, *, delta: float = 1.0, axes: Axes = None) -> Array:
     """Return the mean of each example's d^2 / 2 for differences d up to delta, and delta (|d| - delta / 2) beyond.
 
-    predictions, targets: real numbers [b, ...] of one shape; delta: a positive number; axes: those of one example, as
-    in `mse`. Returns floats [b]. Huber 1964, Ann. Math. Stat. 35(1). Raises ShapeError if shapes differ, ArgumentError
-    for other deltas.
+    predictions, targets: real numbers [b, ...] of one shape; delta: a positive number; axes: the axes of one example,
+    as in `mse`. Returns floats [b]. Huber 1964, Ann. Math. Stat. 35(1). Raises ShapeError if shapes differ,
+    ArgumentError for other deltas.
 
     >>> nn.huber(tnp.asarray([1.0, 2.0]), tnp.asarray([1.5, 5.0]))
     Array([0.125, 2.5  ], f64)

@@ -53,7 +53,7 @@ def map(function: Callable[..., Any], model: Any, *others: Any) -> Any:
     """Return the model with a function of each trained array and of its counterparts in other trees in its place.
 
     function: from an array of the model and one of each other tree to an array of any shape and dtype; others: trees of
-    the model's structure, such as gradients, which have None for what is not trained. Frozen arrays, state, integers
+    the model's structure, such as gradients, which have None for untrained leaves. Frozen arrays, state, integers
     and keys stay as they are, unlike by `tracer.tree.map`.
 
     >>> model = nn.Sequential(nn.Linear(2, 3, key=tracer.random.key(0)), nn.BatchNorm(3))

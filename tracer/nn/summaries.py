@@ -20,7 +20,7 @@ from tracer.trace.source import here
 def summary(model: Module, *args: Any, depth: int = 2, step: Sequence[Any] | None = None) -> Summary:
     """Return a table of the model's layers: shapes and dtypes that they map, and counts of trained elements.
 
-    args: what the model is called with, arrays of any shapes and dtypes, or `ShapeDtypeStruct`s; depth: down to how
+    args: the arguments of the model's call, arrays of any shapes and dtypes, or `ShapeDtypeStruct`s; depth: down to how
     many levels of layers; step: a jitted training step and its arguments, (step, model, batch, ...), whose cost and
     memory two lines more tell. The model is traced once, with types alone: nothing is allocated or run. Equal
     neighbours in a list share a line. Flops and the peak of memory are of the compiler's plans. Raises ArgumentError

@@ -80,7 +80,7 @@ class _Cut(NamedTuple):
 class _Spread:
     """Sum of the squares of x less `centre`, which is broadcast along all axes but `dims`.
 
-    steps: None for squares. Otherwise the differences themselves are summed after these operations: each multiplies by
+    steps: None for squares. Otherwise the differences themselves are summed after these operations. Each multiplies by
     its one scalar, or negates if it has no scalar. total: the sum of x.
     """
 

@@ -3,8 +3,9 @@
 - A step's slice times a constant matrix, such as a recurrent net's input times its weights, is a slice of one product.
 - A carry that only sums products, such as the gradient by these weights, is one product that also sums over the steps.
 
-A product at once reads the other matrix once, and threads share it. The values that a step stores for it are limited:
-an eighth of the matrix at most, or no larger than the sum. They are also not much larger than the existing slices.
+A product at once reads the other matrix once, and threads share it. The values that a step stores for it are limited.
+They are an eighth of the matrix at most, or no larger than the sum. They are also not much larger than the existing
+slices.
 """
 
 from __future__ import annotations

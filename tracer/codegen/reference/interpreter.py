@@ -51,7 +51,7 @@ def interpret(
     stop: called in every iteration of a loop; True ends the call. stack_limit: the bytes a stack may grow to.
     verify: False for a module that `check_module` has seen.
     Raises InternalError, which names function and statement, for a module that `check_module` refuses. It also does for
-    an access out of bounds, of unwritten memory, or in a race, and where threads do not meet at a barrier.
+    an access out of bounds, of unwritten memory or in a race. So it does where threads do not meet at a barrier.
 
     >>> from tracer.ir.loop import Block, Buffer, Function, Module, Space
     >>> from tracer.ir.loop.build import Builder

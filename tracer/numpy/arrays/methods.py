@@ -194,7 +194,7 @@ def _format(self: Array, spec: str) -> str:
 
 
 def _restored(value: np.ndarray[Any, Any], weak: bool, is_key: bool) -> Array:
-    # A copy: memory of the pickle may be unaligned or written by others, and its dtype is another object.
+    # A copy: memory of the pickle may be unaligned or written elsewhere, and its dtype is another object.
     value = require_concrete(as_array(value))
     return concrete(value, weak, KeyType(value.shape[:-1]) if is_key else None)
 

@@ -161,7 +161,7 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: An
     """Make an elementwise function of arrays from a function of scalars.
 
     func: of nin scalars, returns nout scalars; identity: the start value of `reduce`. The result has the methods
-    `reduce`, `accumulate`, `outer`, `at`, `reduceat`. Shapes broadcast; dtypes are those that func returns.
+    `reduce`, `accumulate`, `outer`, `at`, `reduceat`. Shapes broadcast; func's results give the dtypes.
 
     >>> tnp.frompyfunc(lambda x, y: x * y % 10, nin=2, nout=1).accumulate(tnp.asarray([3, 4, 5, 7]))
     Array([3, 2, 0, 0], i64)

@@ -38,8 +38,8 @@ def dlpack(
 
     max_version: the newest capsule version that the consumer understands, as (major, minor); before (1, 0) or without
     it, the capsule has no read-only flag. copy: True to copy, False never to copy, None to copy constants only. Raises
-    ExportError for another device, a stream, a dtype without a DLPack code, and a constant that may neither be copied
-    nor marked read-only. Raises TracerArrayError for traced arrays, which have no memory.
+    ExportError for another device, a stream, and a dtype without a DLPack code. It also does for a constant that may
+    neither be copied nor marked read-only. Raises TracerArrayError for traced arrays, which have no memory.
     """
     if device_of(self) is not None:
         raise ExportError(

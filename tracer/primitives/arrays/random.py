@@ -3,7 +3,7 @@
     key words (k0, k1), counter words (x0, x1)  --threefry2x32-->  (y0, y1)      all u32
 
 Salmon, Moraes, Dror & Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3". Element i of a draw, in row-major
-order, has the 64-bit counter i, its high word in x0. 32 bits are y0 ^ y1, 64 bits are y0 << 32 | y1, 8 and 16 bits are
+order, has the 64-bit counter i, its high word in x0. 32 bits are y0 ^ y1. 64 bits are y0 << 32 | y1. 8 and 16 bits are
 the low bits of y0 ^ y1. `random_split` keeps both words as a key; `random_fold_in` hashes the counter (0, data). An
 array of keys [*s] makes one draw per key: results are [*s, *shape].
 """

@@ -5,7 +5,7 @@ is known only at run time keeps the residuals of its steps on stacks (`residual_
 `for_loop` of as many steps, which reads them; the transpose of that runs the steps backwards.
 
 Residuals must have a fixed size inside other loops, branches, and compiled calls. There the linear part reruns the loop
-instead: its residuals are the loop's own operands, and the stacks live only while it runs.
+instead. Its residuals are the loop's own operands, and the stacks live only while it runs.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class AxisType(Enum):
 
 
 class PartitionSpec(tuple[Any, ...]):
-    """Axes of a mesh for each axis of an array: a name, a tuple of names, or None for an axis that is not split.
+    """Axes of a mesh for each axis of an array: a name, several, or None for an axis that is not split.
 
     unreduced, reduced: accepted as in JAX; results of one device are whole.
 

@@ -1,6 +1,6 @@
 """Cumulative operations on a CPU, a stretch at a time: rows in vector lanes, columns as a stream of rows.
 
-A stretch is the part of the axis that one function processes in order: all of a short axis, else a tile (see
+A stretch is the part of the axis that one function processes in order. It is all of a short axis, else a tile (see
 `cumulative_tiles`). Lanes and tiles follow from shape and dtype and belong to the meaning of the result. Cumulative
 sums of non-negative values never decrease.
 """

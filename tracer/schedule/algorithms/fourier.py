@@ -3,7 +3,7 @@
 Lengths of small factors are transformed by kernels of our own, eight lines side by side; a long line is cut in two
 steps, of n1 and n2 with the product n. Lines of lengths with a large prime factor are convolved, by transforms of a
 longer length. Other lengths go to NumPy's loops. The way depends on the length and on whether lines lie one behind the
-other, so results depend on neither batches nor threads.
+other. So results depend on neither batches nor threads.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Clocks around the nests of a program's entry, for profiles: the cycles and the runs of each, in shared words.
 
-A nest that threads share has a second clock, in its function, which adds up the time of its parts on all threads.
+A nest that threads share has a second clock, in its function. It adds up the time of its parts on all threads.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from tracer.ir.loop.walk import blocks_of
 class Clocked(NamedTuple):
     """Statement of the entry between two readings of the clock.
 
-    word: the number of its first word. parts: that of the parts on all threads; None where threads do not share it.
+    word: the index of its first word. parts: the first word of its parts on all threads; None where threads do not
+    share it.
     """
 
     statement: Statement

@@ -1,8 +1,8 @@
 """Vectorisation: the loop of each nest that runs in vector lanes, and how many lanes it has.
 
 The number of lanes of a reduction is part of the result's meaning (see `ir.loop`). So it follows from dtypes and counts
-alone: four 64-byte vectors of the accumulated dtype, or two or one where that is enough. Further lanes would only hold
-the identity. Elementwise loops take one vector of their widest dtype.
+alone. It is four 64-byte vectors of the accumulated dtype, or two or one where that is enough. Further lanes would only
+hold the identity. Elementwise loops take one vector of their widest dtype.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Max and min of floats by keys: unsigned integers in the order of the floats, NaN beyond all of them.
 
 A `maximum` that respects NaN and signs of zeros is a chain of six instructions. A key takes four independent ones, and
-the max of two keys is one. For a sign-magnitude word b of n bits, the key is b, its lower bits inverted where it is
-negative, minus the key of the smallest value. For max this is -infinity, and NaNs with a sign wrap to the far end. For
-min it is the first NaN without a sign.
+the max of two keys is one. For a sign-magnitude word b of n bits, the key is b minus the key of the smallest value. The
+lower bits of b are first inverted where it is negative. For max this is -infinity, and NaNs with a sign wrap to the far
+end. For min it is the first NaN without a sign.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 While nests are written and fused, every array has memory of its own, so that no sharing prevents a fusion. Here each
 array is allocated from its first use to its last; in a loop's body, for one iteration, unless it is used outside.
 
-Two arrays of one size share memory where a nest over rows is the last reader of one and the first writer of the other.
-It must read a row of the first before it writes that row of the second. A result may take such memory too.
+Two arrays of one size may share memory. A nest over rows must be the last reader of one and the first writer of the
+other. It must read a row of the first before it writes that row of the second. A result may take such memory too.
 """
 
 from __future__ import annotations

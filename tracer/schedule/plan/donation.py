@@ -1,7 +1,7 @@
 """Donated operands: results that are computed in the memory of an operand that the caller has given up.
 
 An operand's memory can serve one result of equal storage. The result is the operand itself, a chain of updates of it,
-loops included, or an elementwise function of it after its last other read. All other results have memory of their own.
+loops included, or an elementwise function after its last other read. All other results have memory of their own.
 """
 
 from __future__ import annotations

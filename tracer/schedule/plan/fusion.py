@@ -331,7 +331,7 @@ class _Planner:
     ) -> int | None:  # fmt: skip
         """Return the nest that an equation joins: the last that computes a value it reads, or else the open one.
 
-        A result of the program may also join the last nest that reads one of its operands: its memory is there all the
+        A result of the program may also join the last nest that reads one of its operands. Its memory is there all the
         time.
 
         The open nest of a large domain takes equations that read one of its operands. Unrelated equations would evict

@@ -48,9 +48,9 @@ class Origins:
 def lines_of_module(module: loop.Module, origins: Origins) -> Mapping[int, Lines]:
     """Return the user's lines of every function and statement, by its `id`.
 
-    A recorded register decides. A register that a loop pass made has the lines of the statements that read it, a call
-    the lines of its function. A statement without results has the lines of its value, or of the newest buffer that it
-    names. A loop has the lines of its body. Other statements have the lines of the function.
+    A recorded register decides. A register that a loop pass made has the lines of the statements that read it. A call
+    has the lines of its function. A statement without results has the lines of its value, or of the newest buffer that
+    it names. A loop has the lines of its body. Other statements have the lines of the function.
     """
     bodies = _Bodies(module, origins)
     for function in module.functions:

@@ -5,8 +5,8 @@ reads and stores. Nests with equal keys share a function, called with their own 
 key, since each fault names its own line.
 
 Nests that differ in constants alone, such as the steps of an unrolled loop over time, share a function once there are
-several of them. The constants are its arguments. Only constants of arithmetic and comparisons qualify, since other
-operations are written differently for concrete operands.
+several. The constants are its arguments. Only constants of arithmetic and comparisons qualify, since other operations
+are written differently for concrete operands.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Images moved, scaled, turned, and mapped by matrices, with interpolation between elements.
 
-Beyond the ends modes are SciPy's. "constant" is the constant from the outermost elements on, and "wrap" has a period of
-the length less one. "grid-constant" and "grid-wrap" continue the grid of elements.
+Beyond the ends modes are SciPy's. "constant" is the constant from the outermost elements on. "wrap" has a period of the
+length less one. "grid-constant" and "grid-wrap" continue the grid of elements.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -55,9 +55,9 @@ def least_squares(
     derivatives [3, m]. max_nfev: evaluations at most, by default 200 (n + 1).
 
     Returns `LeastSquaresResults` of floats. Works under `jit` and `vmap`. x, cost and residuals have derivatives by
-    args, captured arrays and bounds, by the implicit function theorem, with the full Hessian of the cost. Raises
-    ArgumentError for another method or loss, and for bounds that are not ascending; ShapeError for bounds of another
-    shape.
+    args, captured arrays and bounds. They are by the implicit function theorem, with the full Hessian of the cost.
+    Raises ArgumentError for another method or loss, and for bounds that are not ascending; ShapeError for bounds of
+    another shape.
 
     >>> t = tnp.linspace(0.0, 1.0, 5)
     >>> fit = lambda y: tracer.scipy.optimize.least_squares(lambda p: p[0] * tnp.exp(-p[1] * t) - y, tnp.ones(2)).x

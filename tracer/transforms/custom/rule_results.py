@@ -1,6 +1,6 @@
 """Results of a user's rule as operands: tangents like the outputs, gradients like the arguments, or an error.
 
-Only arrays among the residuals become operands. Scalars and NumPy arrays, which are constant for the function, are kept
+Only arrays among the residuals become operands. Scalars and NumPy arrays are constant for the function. They are kept
 unchanged, so that the backward function may compute with them in Python.
 """
 

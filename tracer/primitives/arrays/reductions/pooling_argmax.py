@@ -2,8 +2,8 @@
 
 The lattice is the padded operand that windows slide over. Its elements are numbered in row-major order along the axes
 of windows. Indices are found beside the extremes, in one pass. Pairs of an extreme and its index are combined axis by
-axis, the last first, so that of equal elements the first one of the window stays. In a window with NaN it is the first
-NaN. In long windows that do not overlap it is the first element.
+axis, the last first. So of equal elements the first one of the window stays. In a window with NaN it is the first NaN.
+In long windows that do not overlap it is the first element.
 
 Tangents are gathered at these indices and, transposed, scattered to them. This runs in parallel along axes without
 windows, and along all axes if no two windows overlap.

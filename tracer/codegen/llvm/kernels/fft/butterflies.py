@@ -5,7 +5,7 @@
 
 x and y hold complex numbers of eight lines: eight real parts, then eight imaginary ones. Radices in turn, with m = n
 over their product so far and l the product before, make the transform of length n in order. This is Stockham's scheme:
-Van Loan 1992, Computational Frameworks for the FFT, 1.7. w holds exp(-2πi pk / (r m)) for p > 0 and k > 0: one number
+Van Loan 1992, Computational Frameworks for the FFT, 1.7. w holds exp(-2πi pk / (r m)) for p > 0 and k > 0. One number
 serves all lanes, and no lane is moved.
 """
 

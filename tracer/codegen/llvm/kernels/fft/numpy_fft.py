@@ -5,7 +5,7 @@
 
 kind: 0 FFT, 1 IFFT, 2 RFFT, 3 IRFFT. n: the length of the complex or real side. grain: transforms that are worth a
 thread. The loops are the inner loops of NumPy's ufuncs, C functions that keep plans under a lock of their own. They
-take several transforms at a time into the lanes of vectors, and need the GIL only to report that memory ran out. Where
+take several transforms at a time into the lanes of vectors. They need the GIL only to report that memory ran out. Where
 NumPy has no such loops, a callback runs `numpy.fft`.
 """
 

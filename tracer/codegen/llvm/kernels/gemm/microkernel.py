@@ -11,8 +11,8 @@ The columns of b are taken in panels as wide as the sums and `DEPTH` deep. They 
 de Geijn 2008, ACM Trans. Math. Softw. 34(3)); so are rows of a that several of them multiply. Elements of a are spread
 over a vector. Every element of the result adds its products in the order of k, depth by depth. So its bits depend on
 neither the panels nor the width of vectors. One thread of a Zen 5 at 256, 1024 and 2048 squared in f32, before rows of
-a were copied: 220, 210 and 180 GF/s, transposed or not (OpenBLAS 0.3.30: 196, 186 with its kernels for AVX-512, 107,
-111 with its kernels for AVX2). While a panel is multiplied, the memory read next is prefetched (see `panel`).
+a were copied: 220, 210 and 180 GF/s, transposed or not. OpenBLAS 0.3.30: 196, 186 with its kernels for AVX-512, 107,
+111 with its kernels for AVX2. While a panel is multiplied, the memory read next is prefetched (see `panel`).
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@ All blocks of rows are computed in turn.
                 i64 chunk, ptr next, i64 next.step, i64 next.shift, i64 next.last, i64 next.line)
 
 Every `chunk` steps, some cache lines are prefetched. One line of the result, which the sums are added to, goes into the
-first cache, and `LINES` of the memory read next into the second. Prefetched all at once, they would delay the steps'
-own loads. Few steps are one chunk, before which the result is prefetched. The memory read next is runs of 1 <<
-next.shift lines, next.step bytes apart, the last at next.last. A panel begins with the line next.line and prefetches
-`LINES` beside each chunk of each block.
+first cache. `LINES` of the memory read next go into the second. Prefetched all at once, they would delay the steps' own
+loads. Few steps are one chunk, before which the result is prefetched. The memory read next is runs of 1 << next.shift
+lines, next.step bytes apart, the last at next.last. A panel begins with the line next.line and prefetches `LINES`
+beside each chunk of each block.
 """
 
 from __future__ import annotations

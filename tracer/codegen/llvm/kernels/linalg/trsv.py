@@ -144,7 +144,10 @@ _PARTS: Final = """\
 
 
 def _dot(s: Shape) -> str:
-    """Return the sum over a part of a row of x times it: by four vectors, then by one, then by some lanes."""
+    """Return the sum over a part of a row of x times it.
+
+    It runs by four vectors, then by one, then by some lanes.
+    """
     several = [f"sum{v}" for v in range(_AT_ONCE)]
     joins = [
         f"  %one.first = fadd {s.vector} %sum0, %sum1",
