@@ -9,8 +9,8 @@ import numpy as np
 from tracer import markup
 from tracer.ir import dtypes
 
-_FEWEST: Final = 8  # elements; the text alone tells more of fewer
-_MOST: Final = 1 << 20  # elements that are looked at, evenly spread over larger arrays
+_MIN: Final = 8  # elements; the text alone tells more of fewer
+_MAX: Final = 1 << 20  # elements that are looked at, evenly spread over larger arrays
 _POINTS, _BINS = 256, 40
 
 
@@ -19,9 +19,9 @@ def array_html(value: np.ndarray[Any, Any], text: str, type: str) -> str | None:
 
     text: as `repr` gives it. type: such as `f32[3]`.
     """
-    if value.size < _FEWEST or not dtypes.is_float(value.dtype):
+    if value.size < _MIN or not dtypes.is_float(value.dtype):
         return None
-    step = -(-value.size // _MOST)
+    step = -(-value.size // _MAX)
     seen = value.reshape(-1)[::step].astype(np.float64)
     finite = seen[np.isfinite(seen)]
     parts = [_counts(seen, finite)]
@@ -50,7 +50,7 @@ def _counts(seen: np.ndarray[Any, Any], finite: np.ndarray[Any, Any]) -> str:
 
 def _picture(seen: np.ndarray[Any, Any], finite: np.ndarray[Any, Any], is_sequence: bool) -> str:
     low, high = float(finite.min()), float(finite.max())
-    if is_sequence and finite.size == seen.size and 2 <= seen.size <= _MOST:
+    if is_sequence and finite.size == seen.size and 2 <= seen.size <= _MAX:
         step = -(-seen.size // _POINTS)
         return markup.curve((seen[::step] / (max(abs(low), abs(high)) or 1.0)).tolist(), _short(low), _short(high))
     scale = max(abs(low), abs(high)) or 1.0

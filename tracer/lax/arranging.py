@@ -33,7 +33,7 @@ from tracer.trace.convert import as_array
 from tracer.trace.integers import integer, integers, pairs
 from tracer.trace.source import here
 
-_MOST_AXES = 64  # as NumPy
+_MAX_AXES = 64  # as NumPy
 
 
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
@@ -126,9 +126,9 @@ def broadcast_to_rank(x: Any, rank: int) -> Array:
             message(f"broadcast_to_rank{here()}: the rank must not fall", f"got rank {rank} for {given.type}",
                     help="squeeze drops axes")
         )  # fmt: skip
-    if rank > _MOST_AXES:
+    if rank > _MAX_AXES:
         raise ShapeError(
-            message(f"broadcast_to_rank{here()}: arrays have at most {_MOST_AXES} axes", f"got rank {rank}")
+            message(f"broadcast_to_rank{here()}: arrays have at most {_MAX_AXES} axes", f"got rank {rank}")
         )
     return expand_dims(given, range(rank - given.ndim))
 

@@ -238,7 +238,7 @@ def _distance(x: Array, y: Array, p: float, eps: float) -> Array:
     return found
 
 
-_LEAST = -1e30  # the logarithm of nothing, of which differences are finite
+_MIN = -1e30  # the logarithm of nothing, of which differences are finite
 
 
 def ctc(logits: Any, labels: Any, *, lengths: Any = None, label_lengths: Any = None, blank: int = 0) -> Array:
@@ -271,17 +271,17 @@ def ctc(logits: Any, labels: Any, *, lengths: Any = None, label_lengths: Any = N
 
     def step(alpha: Array, at: Any) -> Any:
         here_, active = at
-        padded = tnp.pad(alpha, ((0, 0), (2, 0)), constant_values=_LEAST)
-        ways = [alpha, padded[:, 1:-1], tnp.where(may_skip, padded[:, :-2], _LEAST)]
+        padded = tnp.pad(alpha, ((0, 0), (2, 0)), constant_values=_MIN)
+        ways = [alpha, padded[:, 1:-1], tnp.where(may_skip, padded[:, :-2], _MIN)]
         return tnp.where(active[:, None], logsumexp(tnp.stack(ways), 0) + here_, alpha), None
 
-    start = tnp.full((batch, 2 * count + 1), _LEAST, logs.dtype).at[:, 0].set(0.0)
+    start = tnp.full((batch, 2 * count + 1), _MIN, logs.dtype).at[:, 0].set(0.0)
     active = tnp.arange(steps)[:, None] < valid
     alpha, _ = lax.scan(step, start, (tnp.swapaxes(scores, 0, 1), active))
     last = tnp.take_along_axis(alpha, 2 * most[:, None], 1)[:, 0]
     label = tnp.take_along_axis(alpha, tnp.maximum(2 * most[:, None] - 1, 0), 1)[:, 0]
-    loss = -logsumexp(tnp.stack([last, tnp.where(most > 0, label, _LEAST)]), 0)
-    result: Array = tnp.where(loss > -0.5 * _LEAST, math.inf, loss)
+    loss = -logsumexp(tnp.stack([last, tnp.where(most > 0, label, _MIN)]), 0)
+    result: Array = tnp.where(loss > -0.5 * _MIN, math.inf, loss)
     return result
 
 

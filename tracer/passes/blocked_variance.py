@@ -45,8 +45,8 @@ from tracer.primitives.elementwise.complex import complex_p, imag, imag_p, real,
 from tracer.trace.stage import stage
 
 _COLUMNS: Final = 4  # times as large are blocks of columns, of which each has a mean
-_LEAST_JOINED: Final = 8  # elements of a block for one of its means: these are stored and read again
-_MOST_STEPS: Final = 64  # from a mean back to the sum that it is made of
+_MIN_JOINED: Final = 8  # elements of a block for one of its means: these are stored and read again
+_MAX_STEPS: Final = 64  # from a mean back to the sum that it is made of
 _DTYPES: Final = (dtypes.F32, dtypes.F64, dtypes.C64, dtypes.C128)
 
 
@@ -272,7 +272,7 @@ def _operands(atom: Atom, primitive: Primitive, definitions: Mapping[Var, Equati
 def _comes_from(total: Var, centre: Atom, definitions: Mapping[Var, Equation]) -> bool:
     """Whether a centre is computed from the sum, by operations on values of at most its size."""
     waiting, seen = [centre], set[Var]()
-    while waiting and len(seen) < _MOST_STEPS:
+    while waiting and len(seen) < _MAX_STEPS:
         atom = waiting.pop()
         if atom is total:
             return True
@@ -294,7 +294,7 @@ def _cut(type: Any, axes: Sequence[int], sizes: VarianceBlocks) -> _Cut | None:
     for number, axis in enumerate(axes):
         slab = prod(shape[axis + 1 :]) * itemsize
         inside = prod(shape[a] for a in axes[number + 1 :])
-        least = -(-_LEAST_JOINED // inside)
+        least = -(-_MIN_JOINED // inside)
         if slab > sizes.block and slab * least > sizes.most:
             continue
         between = any(a not in axes for a in range(axis, len(shape)))

@@ -28,8 +28,8 @@ from tracer.primitives.base.shapes import reshape_p, transpose_p
 from tracer.primitives.control.scan import scan_p
 from tracer.primitives.linalg.dot_general import dot_general_p
 
-_LEAST_ROWS: Final = 16  # of a matrix product
-_MOST_WHOLE: Final = 4  # times a block's bytes: more would come from memory for every block
+_MIN_ROWS: Final = 16  # of a matrix product
+_MAX_WHOLE: Final = 4  # times a block's bytes: more would come from memory for every block
 
 
 def block_chains(program: Program, target: Target = CPU) -> Program:
@@ -101,7 +101,7 @@ class _Blocking:
 
     def _pays(self, chain: _Chain) -> bool:
         is_large = chain.between >= self.least_bytes and chain.between > self.block_bytes
-        return is_large and chain.whole <= _MOST_WHOLE * self.block_bytes
+        return is_large and chain.whole <= _MAX_WHOLE * self.block_bytes
 
     def _cut(self, program: Program, chain: _Chain, rows: int) -> Program:
         """Return the program with the chain as a scan, after all equations that do not depend on it."""
@@ -245,7 +245,7 @@ def _chain(program: Program, seed: Equation) -> _Chain | None:
         else:
             behind.update(equation.outputs)
     batch = len(seed.params["dimension_numbers"][1][0])
-    return _closed(program, steps, shape[axis], _LEAST_ROWS if axis >= batch else 1)
+    return _closed(program, steps, shape[axis], _MIN_ROWS if axis >= batch else 1)
 
 
 def _closed(program: Program, steps: Sequence[_Step], extent: int, least_rows: int) -> _Chain | None:

@@ -15,7 +15,7 @@ from tracer.passes.base.loops import called_program
 from tracer.passes.base.rewrite import nested_first
 from tracer.passes.base.rewriter import Rewriter
 
-_MOST_EQUATIONS = 400  # in all copies of a program that is called several times
+_MAX_EQUATIONS = 400  # in all copies of a program that is called several times
 
 
 def _inline(program: Program) -> Program:
@@ -34,7 +34,7 @@ def _inline(program: Program) -> Program:
             return None
         if equation.primitive.lower == Structured("call"):
             count = counts.get(id(callee))
-            if count is None or (count > 1 and count * sizes[id(callee)] > _MOST_EQUATIONS):
+            if count is None or (count > 1 and count * sizes[id(callee)] > _MAX_EQUATIONS):
                 return None  # kept when its caller was rewritten, or too large now
         return at.inline(callee, equation.inputs)
 

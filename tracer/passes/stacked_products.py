@@ -26,13 +26,13 @@ from tracer.primitives.control.scan import scan_p
 from tracer.primitives.elementwise.arithmetic import add_p
 from tracer.primitives.linalg.dot_general import dot_general_p
 
-_LEAST: Final = 4  # steps
+_MIN: Final = 4  # steps
 _FEW: Final = 8  # matrix size over step result: a larger result keeps the matrix busy within the step
 _MORE: Final = 4  # times the existing slices, at most
 
 
 def _stacked(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
-    loop = loop_of(equation) if equation.primitive is scan_p and equation.params["length"] >= _LEAST else None
+    loop = loop_of(equation) if equation.primitive is scan_p and equation.params["length"] >= _MIN else None
     if loop is None:
         return None
     given = _products_of_slices(loop, at)

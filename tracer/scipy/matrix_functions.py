@@ -208,7 +208,7 @@ def logm(A: Any, disp: bool = True) -> Any:
 
 
 _NEAR, _NODES = 0.34, 8  # the largest norm of A - I for which so many nodes of Gauss and Legendre give all digits
-_MOST_ROOTS = 100
+_MAX_ROOTS = 100
 
 
 def _logarithm(z: Array) -> Array:
@@ -217,7 +217,7 @@ def _logarithm(z: Array) -> Array:
 
     def far(state: Any) -> Any:
         root, count = state
-        return (absolute(root - unit).sum(0).max() > _NEAR) & (count < _MOST_ROOTS)
+        return (absolute(root - unit).sum(0).max() > _NEAR) & (count < _MAX_ROOTS)
 
     root, count = while_loop(far, lambda state: (_root(state[0]), state[1] + 1), (z, array_of("logm", np.int32(0))))
     rest = root - unit

@@ -15,7 +15,7 @@ from typing import Any
 from tracer.trace.source import user_frames
 
 _LEVELS = 6  # model.layers[2].cache["h"] takes five
-_MOST = 20_000  # examined values
+_MAX = 20_000  # examined values
 
 
 def kept_as(is_it: Callable[[object], bool]) -> str | None:
@@ -54,7 +54,7 @@ def _search(variables: dict[str, Any], is_it: Callable[[object], bool]) -> str |
         for path, value in level:
             if is_it(value):
                 return path
-            if id(value) not in seen and len(seen) < _MOST:
+            if id(value) not in seen and len(seen) < _MAX:
                 seen.add(id(value))
                 below += ((path + step, part) for step, part in _parts(value))
         level = below

@@ -18,7 +18,7 @@ from tracer.trace.trace import Operand, open_trace, stage_process
 
 _reads: dict[Any, tuple[bool, ...]] = {}
 _phantoms: dict[Type, Array] = {}
-_MOST_KEYS = 16384
+_MAX_KEYS = 16384
 
 
 def params_key(params: Mapping[str, Any]) -> Any:
@@ -55,7 +55,7 @@ def what_is_read(
     except TypeError:  # an unhashable parameter
         return None
     if reads is None:
-        if len(_reads) >= _MOST_KEYS:
+        if len(_reads) >= _MAX_KEYS:
             _reads.clear()
         reads = _reads[key] = _what_is_read(linearized, active, xs)
     return reads

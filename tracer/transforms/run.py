@@ -110,7 +110,7 @@ def _is_outside(x: Array) -> bool:
 
 
 _recipes: dict[Any, Recipe] = {}
-_MOST_RECIPES = 16384
+_MAX_RECIPES = 16384
 
 
 def _record(
@@ -259,7 +259,7 @@ def _recipe(signature: Any) -> Recipe | None:
 
 
 def _keep(signature: Any, recipe: Recipe) -> None:
-    if len(_recipes) >= _MOST_RECIPES:
+    if len(_recipes) >= _MAX_RECIPES:
         _recipes.clear()
     _recipes[signature] = recipe
 

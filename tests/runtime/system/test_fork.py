@@ -118,7 +118,7 @@ def test_a_child_is_not_forked_in_the_midst_of_a_library(call: Callable[[Any], A
 
 
 def test_a_fork_waits_for_seconds_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fork_safety, "MOST_WAIT", 0.1)
+    monkeypatch.setattr(fork_safety, "MAX_WAIT", 0.1)
     inside, done = threading.Event(), threading.Event()
 
     @fork_safety.apart_from_forks

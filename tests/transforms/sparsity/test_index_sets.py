@@ -67,6 +67,6 @@ def test_reductions_go_along_axes() -> None:
 
 def test_patterns_of_too_many_entries_are_given_up() -> None:
     row = made([set(range(COLUMNS))])
-    count = index_sets.MOST_ENTRIES // COLUMNS + 1
+    count = index_sets.MAX_ENTRIES // COLUMNS + 1
     with pytest.raises(TooDenseError):
         row.take(np.zeros(count, np.int64)).entries()

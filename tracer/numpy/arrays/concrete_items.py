@@ -177,16 +177,16 @@ def _fits(dtype: np.dtype[Any], value: Any) -> bool:
     """Whether NumPy casts a value to the dtype as tracer does."""
     kind = type(value)
     if kind is float or kind is np.float64:
-        return dtype is dtypes.F64 or (dtype is dtypes.F32 and not _LEAST_SINGLE < abs(value) < np.inf)
+        return dtype is dtypes.F64 or (dtype is dtypes.F32 and not _MIN_SINGLE < abs(value) < np.inf)
     if kind is np.ndarray:
         return value.dtype is dtype
     if kind is int:
-        exact = (dtype is dtypes.F64 or dtype is dtypes.F32) and abs(value) < _MOST_EXACT
+        exact = (dtype is dtypes.F64 or dtype is dtypes.F32) and abs(value) < _MAX_EXACT
         return exact or dtype.kind in "iu"  # NumPy refuses integers that do not fit
     if kind is np.int64:
         return dtype is dtypes.I64
     return kind is bool and dtype.kind == "b"
 
 
-_MOST_EXACT = 1 << 24  # f32 and f64 represent all smaller integers
-_LEAST_SINGLE = 3e38  # larger floats may overflow in f32
+_MAX_EXACT = 1 << 24  # f32 and f64 represent all smaller integers
+_MIN_SINGLE = 3e38  # larger floats may overflow in f32

@@ -83,7 +83,7 @@ def rint(x: Any, /) -> Array:
     return _of_parts(floating(operand("rint", x)), rounding.round_even)
 
 
-_MOST_DIGITS = 308  # 10 to this power is the last that f64 holds
+_MAX_DIGITS = 308  # 10 to this power is the last that f64 holds
 
 
 @makes_new
@@ -100,14 +100,14 @@ def round(a: Any, decimals: int = 0) -> Array:
         if decimals >= 0:
             return value
         largest = 1 if dtypes.is_bool(value.dtype) else dtypes.iinfo(value.dtype).max
-        if -decimals > _MOST_DIGITS or 10 ** (-decimals) > largest:
+        if -decimals > _MAX_DIGITS or 10 ** (-decimals) > largest:
             return arithmetic.mul(value, value.dtype.type(0))
         tens = value.dtype.type(10 ** (-decimals))
         whole = rounding.round_even(arithmetic.div(cast(value, dtypes.F64), float(tens)))
         return arithmetic.mul(cast(whole, value.dtype), tens)
     if decimals == 0:
         return _of_parts(value, rounding.round_even)
-    if builtins.abs(decimals) > _MOST_DIGITS:
+    if builtins.abs(decimals) > _MAX_DIGITS:
         return value if decimals > 0 else arithmetic.mul(value, value.dtype.type(0))
     scale = 10.0 ** builtins.abs(decimals)
     shift, back = (arithmetic.mul, arithmetic.div) if decimals > 0 else (arithmetic.div, arithmetic.mul)

@@ -115,7 +115,7 @@ def update_where_chosen(equation: Equation, at: Rewriter) -> Atom | None:
     chain: list[Equation] = []
     while updated is not x:
         update = at.definition(updated, *SCATTERS)
-        if update is None or len(chain) == _MOST_UPDATES:
+        if update is None or len(chain) == _MAX_UPDATES:
             return None
         chain.append(update)
         updated = update.inputs[0]
@@ -146,7 +146,7 @@ def _implies(predicate: Atom, other: Atom, at: Rewriter) -> bool:
         ):
             return True
         both = at.definition(part, and_p)
-        if both is not None and len(parts) < _MOST_PARTS:
+        if both is not None and len(parts) < _MAX_PARTS:
             parts += both.inputs
     return False
 
@@ -175,8 +175,8 @@ def check_what_holds(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
 
 
 SCATTERS: Final = (scatter_p, scatter_add_p, scatter_mul_p, scatter_min_p, scatter_max_p)
-_MOST_UPDATES: Final = 16  # consecutive updates of an array
-_MOST_PARTS: Final = 16  # examined parts of a predicate
+_MAX_UPDATES: Final = 16  # consecutive updates of an array
+_MAX_PARTS: Final = 16  # examined parts of a predicate
 
 INDEXING: Final[Rules] = (
     ((dynamic_slice_p,), (slice_at_literals,)),

@@ -33,7 +33,7 @@ from tracer.primitives.elementwise.rounding import rem_p
 
 Range = tuple[int, int]
 
-_MOST_STEPS: Final = 32  # examined equations for one range
+_MAX_STEPS: Final = 32  # examined equations for one range
 _MOVES: Final = (
     broadcast_in_dim_p, copy_p, dynamic_slice_p, reshape_p, rev_p, slice_p, squeeze_p, transpose_p,
 )  # fmt: skip
@@ -46,11 +46,11 @@ def range_of(atom: Atom, at: Rewriter) -> Range | None:
 
 
 class _Search:
-    """Search backwards through the equations that make an atom, limited to `_MOST_STEPS`."""
+    """Search backwards through the equations that make an atom, limited to `_MAX_STEPS`."""
 
     def __init__(self, at: Rewriter) -> None:
         self.at = at
-        self.left = _MOST_STEPS
+        self.left = _MAX_STEPS
 
     def of(self, atom: Atom) -> Range:
         """Return the range of integers, or of bools as 0 and 1."""

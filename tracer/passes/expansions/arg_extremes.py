@@ -23,7 +23,7 @@ from tracer.primitives.elementwise.conversion import convert_element_type
 from tracer.trace.trace import Operand, as_literal
 
 _STEP: Final = 64  # elements: four vectors of f32
-_LEAST_BLOCKS: Final = 4
+_MIN_BLOCKS: Final = 4
 _EXTREME: Final = {ScalarOp.MAX: reduce_max, ScalarOp.MIN: reduce_min}
 
 
@@ -42,7 +42,7 @@ def block_of(equation: Equation, at: Rewriter, target: Target) -> int:
         return 0
     reshaped = at.definition(operand, reshape_p)
     source = operand if reshaped is None else reshaped.inputs[0]
-    is_long = source not in at.definitions and operand.type.shape[0] >= _LEAST_BLOCKS * block
+    is_long = source not in at.definitions and operand.type.shape[0] >= _MIN_BLOCKS * block
     return block if is_long else 0
 
 

@@ -25,9 +25,9 @@ from tracer.primitives.linalg.matvec_strategies import free_axes
 _REAL = (dtypes.F32, dtypes.F64)
 _FEW_ROWS, _FEW_COLUMNS = 4, 8
 _LONG = 16
-_LEAST_SKINNY_WORK = 1 << 9  # multiplications: fewer are written as loops in any form
-_LEAST_STREAMED = 1 << 16  # elements of a large matrix
-_LEAST_DOT, _LEAST_ROW = 48, 32  # elements of it that follow each other, along k and beside it
+_MIN_SKINNY_WORK = 1 << 9  # multiplications: fewer are written as loops in any form
+_MIN_STREAMED = 1 << 16  # elements of a large matrix
+_MIN_DOT, _MIN_ROW = 48, 32  # elements of it that follow each other, along k and beside it
 
 
 class _Side(NamedTuple):
@@ -104,7 +104,7 @@ def _is_skinny(x: _Side, y: _Side) -> bool:
     (3, 100000).T @ (3, 3) 140 for 519.
     """
     m, n, k = _sizes(x, y)
-    if m * n * k <= _LEAST_SKINNY_WORK or _is_streamed(x, y):
+    if m * n * k <= _MIN_SKINNY_WORK or _is_streamed(x, y):
         return False
     turned = _lies_contracted_first(x), not _lies_contracted_first(y)
     if m < _FEW_ROWS:
@@ -119,11 +119,11 @@ def _is_streamed(x: _Side, y: _Side) -> bool:
     m, n, k = _sizes(x, y)
     few, many, large = (m, n, y) if m < n else (n, m, x)
     first = _lies_contracted_first(large)
-    follow = many >= _LEAST_ROW and k >= _LONG if first else k >= _LEAST_DOT and many >= _LONG
+    follow = many >= _MIN_ROW and k >= _LONG if first else k >= _MIN_DOT and many >= _LONG
     return (
         1 < few < _FEW_COLUMNS
         and follow
-        and many * k >= _LEAST_STREAMED
+        and many * k >= _MIN_STREAMED
         and x.type.dtype == y.type.dtype
         and x.type.dtype in _REAL
     )
@@ -136,7 +136,7 @@ def _is_better_turned(x: _Side, y: _Side) -> bool:
     """
     m, n, k = _sizes(x, y)
     turned = _lies_contracted_first(x), not _lies_contracted_first(y)
-    if m * n * k <= _LEAST_SKINNY_WORK or (turned[1] and m < n and _is_streamed(x, y)):
+    if m * n * k <= _MIN_SKINNY_WORK or (turned[1] and m < n and _is_streamed(x, y)):
         return False
     return (turned[0] and n <= _FEW_COLUMNS < m) or (turned[1] and m <= _FEW_COLUMNS < n and (turned[0] or k >= _LONG))
 

@@ -27,7 +27,7 @@ FEATURES: Final = 1
 BATCH: Final = 0
 """Axis of lhs that is last in memory: its features, or the batch in gradients by a window."""
 
-_LEAST: Final = 8  # elements of the last axis: half a vector of f32
+_MIN: Final = 8  # elements of the last axis: half a vector of f32
 _MATRIX_BYTES: Final = {FEATURES: 1 << 22, BATCH: 1 << 23}
 
 
@@ -43,7 +43,7 @@ def last_channels(equation: Equation, at: Rewriter, machine: Machine) -> int | N
     along = tuple(range(1, 1 + rank))
     last = {(0, 1 + rank, *along): FEATURES, (1 + rank, 0, *along): BATCH}.get(order)
     plain = rank and params["feature_groups"] == params["batch_groups"] == 1 and set(params["lhs_dilation"]) == {1}
-    if last is None or not plain or 0 in (*lhs.shape, *rhs.shape) or lhs.shape[last] < _LEAST:
+    if last is None or not plain or 0 in (*lhs.shape, *rhs.shape) or lhs.shape[last] < _MIN:
         return None
     window, strides = rhs.shape[2:], params["strides"]
     padded = padded_sizes(lhs.shape[2:], params["padding"], params["lhs_dilation"])

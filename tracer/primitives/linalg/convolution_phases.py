@@ -15,9 +15,9 @@ from tracer.primitives.arrays.slice_pad_concatenate import concatenate, pad, sli
 from tracer.primitives.arrays.sliding_windows import dilated
 from tracer.primitives.base.shapes import reshape, rev, transpose
 
-_MOST_PHASES: Final = 8  # convolutions in place of one
-_LEAST_FEATURES: Final = 8  # of each, in a group: fewer are as fast as features of one
-_LEAST_PRODUCTS: Final = 1 << 22  # 0.1 ms: four convolutions of their own take some 0.1 s more to compile
+_MAX_PHASES: Final = 8  # convolutions in place of one
+_MIN_FEATURES: Final = 8  # of each, in a group: fewer are as fast as features of one
+_MIN_PRODUCTS: Final = 1 << 22  # 0.1 ms: four convolutions of their own take some 0.1 s more to compile
 
 
 def has_phases(spread: Shape, steps: Shape, rhs_dilation: Shape) -> bool:
@@ -36,8 +36,8 @@ def in_phases(conv: Callable[..., Any], ct: Any, sizes: Shape, weights: Any, par
     whole = all(s <= min(w, n) for s, w, n in zip(strides, window, sizes, strict=True))
     filled = any(w % s for s, w in zip(strides, window, strict=True))
     products = ct.shape[0] * prod(ct.shape[2:]) * prod(weights.shape)
-    wide = weights.shape[0] >= _LEAST_FEATURES * groups and products >= _LEAST_PRODUCTS
-    if whole and filled and wide and prod(strides) <= _MOST_PHASES:
+    wide = weights.shape[0] >= _MIN_FEATURES * groups and products >= _MIN_PRODUCTS
+    if whole and filled and wide and prod(strides) <= _MAX_PHASES:
         return _phase_by_phase(conv, ct, sizes, weights, params)
     return _as_features(conv, ct, sizes, weights, params)
 

@@ -18,7 +18,7 @@ from typing import Final, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-MOST_WAIT: Final = 5.0  # seconds; few products take longer, and a thread may never end
+MAX_WAIT: Final = 5.0  # seconds; few products take longer, and a thread may never end
 LARGE: Final = 1 << 10  # elements of a matrix; with fewer, OpenBLAS uses no threads
 _STEP: Final = 2e-4  # seconds between polls
 
@@ -44,12 +44,12 @@ def apart_from_forks(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _enter(me: int) -> None:
-    """Register the thread, after waiting for a fork by another thread for `MOST_WAIT` at most."""
+    """Register the thread, after waiting for a fork by another thread for `MAX_WAIT` at most."""
     is_within, end = me in _within, 0.0
     _within.append(me)
     while _forking and not is_within and me not in _forking:
         _within.remove(me)
-        end = end or monotonic() + MOST_WAIT
+        end = end or monotonic() + MAX_WAIT
         sleep(_STEP)
         _within.append(me)
         if monotonic() > end:
@@ -59,7 +59,7 @@ def _enter(me: int) -> None:
 def _before() -> None:
     me = get_ident()
     _forking.append(me)
-    end = monotonic() + MOST_WAIT
+    end = monotonic() + MAX_WAIT
     while any(thread != me for thread in tuple(_within)) and monotonic() < end:
         sleep(_STEP)
 

@@ -18,7 +18,7 @@ from tracer.runtime.system.screen import Screen, Ticker, screen
 from tracer.trace.convert import as_array
 from tracer.trace.source import here, user_source
 
-_MOST: Final = 256  # bars that are kept for later calls
+_MAX: Final = 256  # bars that are kept for later calls
 _WIDTH: Final = 24  # characters of a plain bar
 _bars: OrderedDict[Any, Bar] = OrderedDict()
 
@@ -35,7 +35,7 @@ def bar_of(text: Any, what: str) -> Bar:
     key = (text, user_source())
     found = _bars.pop(key, None)
     _bars[key] = found = Bar(text) if found is None else found
-    if len(_bars) > _MOST:
+    if len(_bars) > _MAX:
         _bars.popitem(last=False)
     return found
 

@@ -27,7 +27,7 @@ from tracer.schedule.write.program_writer import BlockWriter
 from tracer.schedule.write.serial_reductions import join, start_of
 
 _ROW_BYTES: Final = 64  # of the lanes along a row: belongs to the meaning of a result
-_MOST_LANES: Final = 16  # of a row: 64 lanes of one byte would be shuffled six times
+_MAX_LANES: Final = 16  # of a row: 64 lanes of one byte would be shuffled six times
 _ROWS: Final = 4  # rows that one iteration combines with the results before them
 
 Place = tuple[Affine, Affine]
@@ -67,7 +67,7 @@ class Cumulative:
     def lanes(self) -> int:
         """Of a row; 1 where its elements follow one another."""
         in_order = self.parts > 1 or dtypes.is_bool(self.wide) or not self.associates
-        return 1 if in_order else min(_ROW_BYTES // self.wide.itemsize, _MOST_LANES)
+        return 1 if in_order else min(_ROW_BYTES // self.wide.itemsize, _MAX_LANES)
 
     @property
     def column_lanes(self) -> int:

@@ -27,9 +27,9 @@ from tracer.schedule.write.program_writer import BlockWriter
 from tracer.schedule.write.serial_reductions import join, write_cumulative
 
 _AT_ONCE: Final = 16  # tiles that stay in caches between their two times
-_LEAST_TILES: Final = 8
-_MOST_ROWS: Final = 64  # threads share rows, not tiles, where there are more
-_MOST_INNER: Final = 2048  # bytes from which on they share columns
+_MIN_TILES: Final = 8
+_MAX_ROWS: Final = 64  # threads share rows, not tiles, where there are more
+_MAX_INNER: Final = 2048  # bytes from which on they share columns
 
 
 def write_prefixes(writer: BlockWriter, equation: Equation) -> None:
@@ -58,7 +58,7 @@ def _tile_length(c: Cumulative, tile: int) -> int | None:
     """Return the rows of a tile, or None where the axis is not cut."""
     bytes_a_row = c.inner * c.parts * c.wide.itemsize
     most = max(1, tile // bytes_a_row)
-    fits = c.outer < _MOST_ROWS and bytes_a_row < _MOST_INNER and not _is_narrow(c) and c.length >= _LEAST_TILES * most
+    fits = c.outer < _MAX_ROWS and bytes_a_row < _MAX_INNER and not _is_narrow(c) and c.length >= _MIN_TILES * most
     return _divisor(c.length, most) if fits and c.associates else None
 
 

@@ -22,7 +22,7 @@ from tracer.ir.types import ArrayType, array_type, size
 from tracer.primitives.linalg.lapack_calls import ROUTINES, item_of, scratch_sizes
 from tracer.schedule.algorithms.batched_small_matrices import Stack, Sweeps, write_lanes
 from tracer.schedule.algorithms.factorizations import load_at, write_turned
-from tracer.schedule.algorithms.jacobi import MOST_SWEEPS, Eigh
+from tracer.schedule.algorithms.jacobi import MAX_SWEEPS, Eigh
 from tracer.schedule.algorithms.singular_values import Svd
 from tracer.schedule.terms.affine import flatten, shifted
 from tracer.schedule.terms.cost import matrix_cost
@@ -37,7 +37,7 @@ _IN_LANES: Final = {"eigh": (16, 12), "svd": (16, 8)}
 10,000 matrices on two busy cores, beside LAPACK: f64 eigh 9 times as fast at n = 4, 3.5 at 8, 2 at 12; svd 6 at 4, 2.4
 at 8. f32: eigh 6 at 8, 3 at 16; svd 6 at 8, 2 at 16. At 16, f64 svd is no faster, and its values alone are slower.
 """
-_MOST_PARTS: Final = 16  # of a stack; each has scratch of its own
+_MAX_PARTS: Final = 16  # of a stack; each has scratch of its own
 _PART_WORK: Final = 1 << 15  # cubes of sizes that are worth a thread: some 50 µs
 
 
@@ -73,7 +73,7 @@ class _Call:
     def run(self, sizes: dict[str, int], letters: str = "") -> None:
         """Write the call. letters: one for each of the routine's."""
         routine, n = ROUTINES[self.key], max(sizes.values())
-        parts = min(self.count, _MOST_PARTS, max(self.count * n**3 // _PART_WORK, 1))
+        parts = min(self.count, _MAX_PARTS, max(self.count * n**3 // _PART_WORK, 1))
         width = -(-self.count // parts)
         scratch = scratch_sizes(self.key, self.dtype, sizes)
         for name, item in routine.arrays:

@@ -41,7 +41,7 @@ from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
 
 _PANEL = 64  # columns of a panel of `lu`, whose scratch holds two panels with 128 extra rows
-_MOST = SMALL * SMALL  # elements of right-hand sides that are kept in lanes
+_MAX = SMALL * SMALL  # elements of right-hand sides that are kept in lanes
 
 
 def _dtype(atom: Atom) -> dtypes.DType:
@@ -263,7 +263,7 @@ def write_triangular_solve(writer: BlockWriter, equation: Equation) -> None:
     if not size(b.type):
         return
     matrix, given = writer.memory_of(a), writer.memory_of(b)
-    if n <= SMALL and rows * columns <= _MOST:
+    if n <= SMALL and rows * columns <= _MAX:
         stacks = [Stack(matrix, None, n, n), Stack(given, target, rows, columns)]
         others = columns if left else rows
         write_lanes(writer, stacks, count, max(n, others), partial(_triangular, equation, n, others))

@@ -22,18 +22,18 @@ from tracer.schedule.write.program_writer import BlockWriter
 
 _KINDS: Final = ("FFT", "IFFT", "RFFT", "IRFFT")
 _REAL: Final = ("RFFT", "IRFFT")
-_MOST_FACTOR: Final = 13
+_MAX_FACTOR: Final = 13
 """Largest radix of our kernels."""
-_MOST_OF_NUMPY: Final = 36
+_MAX_OF_NUMPY: Final = 36
 """Largest prime factor that NumPy takes as a radix."""
 _LANES: Final = 8
 _AT_ONCE: Final = 128
 """Longest line that is transformed at once where it can be cut in two."""
-_MOST: Final = 2048
+_MAX: Final = 2048
 """Most of n1 and n2: buffers for eight lines take half a megabyte in f64."""
-_MOST_AT_ONCE: Final = 8192
+_MAX_AT_ONCE: Final = 8192
 """Longest line that is transformed at once."""
-_LONGEST: Final = _MOST * _MOST
+_LONGEST: Final = _MAX * _MAX
 _LARGE: Final = 1 << 14
 """Complex numbers of a line that threads share: some 60 µs."""
 
@@ -49,7 +49,7 @@ def write_fft(writer: BlockWriter, equation: Equation) -> None:
     inner, part = prod(shape[axis + 1 :]), dtypes.real_dtype(x.type.dtype)
     real, rows = params["fft_type"] in _REAL, inner == 1
     steps, longer = first_step(n, real=real, rows=rows), 0
-    if steps < 0 and rows and 2 * n <= _LONGEST and _largest_factor(n) > _MOST_OF_NUMPY:
+    if steps < 0 and rows and 2 * n <= _LONGEST and _largest_factor(n) > _MAX_OF_NUMPY:
         longer = longer_length(n)
         steps = first_step(longer, real=False, rows=True)
     memory = 3 * longer or (n // 2 if real else n)
@@ -87,13 +87,13 @@ def first_step(n: int, *, real: bool, rows: bool) -> int:
         return -1
     if rows and h > _AT_ONCE:
         found = next((n1 for n1 in range(isqrt(h), _LANES - 1, -1) if h % n1 == 0), 0)
-        if found and h // found <= _MOST:
+        if found and h // found <= _MAX:
             return found
-    return 0 if h <= _MOST_AT_ONCE else -1
+    return 0 if h <= _MAX_AT_ONCE else -1
 
 
 def _is_smooth(n: int) -> bool:
-    return _largest_factor(n) <= _MOST_FACTOR
+    return _largest_factor(n) <= _MAX_FACTOR
 
 
 def _largest_factor(n: int) -> int:

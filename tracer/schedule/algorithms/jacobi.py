@@ -21,7 +21,7 @@ from tracer.schedule.algorithms.batched_small_matrices import Cells, Lanes
 from tracer.schedule.terms.affine import ZERO, Affine, shifted
 from tracer.schedule.terms.value_locations import Element
 
-MOST_SWEEPS: Final = 30  # some 6 to 9 are needed
+MAX_SWEEPS: Final = 30  # some 6 to 9 are needed
 
 Turn = Callable[[Element, Element], tuple[Element, Element]]
 """A rotation: the elements of one row in columns p and q before it, to those after it."""

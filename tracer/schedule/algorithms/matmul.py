@@ -26,8 +26,8 @@ from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
 
 _ROWS = 8  # of the result that are summed at once: the chains that an FMA unit needs
-_LEAST_LANES = 8
-_MOST = 48
+_MIN_LANES = 8
+_MAX = 48
 _SMALL = 1 << 14
 _LARGE = 1 << 13  # elements of a matrix that no loop multiplies
 _TINY = 1 << 9  # m n k of products that are written so in any form: SciPy need not be imported for them
@@ -92,7 +92,7 @@ def _turned(writer: BlockWriter, source: Memory, batch: int, n: int, k: int) -> 
 
 def _is_small(m: int, n: int, k: int) -> bool:
     """Whether a call of BLAS takes longer than the product itself (0.23 µs for 16 x 16 x 16 in f32, 0.05 by loops)."""
-    return min(m, k) > 0 and n >= _LEAST_LANES and max(m, n, k) <= _MOST and m * n * k <= _SMALL
+    return min(m, k) > 0 and n >= _MIN_LANES and max(m, n, k) <= _MAX and m * n * k <= _SMALL
 
 
 def _write_small(

@@ -36,7 +36,7 @@ _BLOCK, _SMALL_BLOCK = 8, 4  # elements put in order at once; fewer where a comp
 _NARROW = 2**31 - 1
 _LONG = 32  # elements of a row from which on a call of the library pays
 _FEW = 4  # shorter rows for which a call is quicker than loops are compiled
-_LEAST_RADIX, _MOST_RADIX = 2048, 2**32 - 1  # elements of a row whose positions a radix sort finds sooner
+_MIN_RADIX, _MAX_RADIX = 2048, 2**32 - 1  # elements of a row whose positions a radix sort finds sooner
 _LIBRARY_DTYPES = (
     dtypes.I8, dtypes.I16, dtypes.I32, dtypes.I64, dtypes.U8, dtypes.U16, dtypes.U32, dtypes.U64, dtypes.F32,
     dtypes.F64,
@@ -109,7 +109,7 @@ def _write_library_sort(writer: BlockWriter, equation: Equation) -> None:
     ]
     counted = [target for atom, target in wanted if _counts(writer, atom, axis)]
     positions = counted[0] if counted else writer.allocate(array_type(dtypes.I64, shape))
-    if _LEAST_RADIX <= n <= _MOST_RADIX:
+    if _MIN_RADIX <= n <= _MAX_RADIX:
         spare = writer.allocate(array_type(dtypes.I64, shape))
         writer.builder.library(f"radix_{name}", source.view, positions.view, spare.view, rows, n)
     else:

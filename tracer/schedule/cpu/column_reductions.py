@@ -36,7 +36,7 @@ from tracer.ir.loop.walk import operands_of, statements_of, with_operands
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.target import Machine
 
-_LEAST_ROWS: Final = 4
+_MIN_ROWS: Final = 4
 _ROWS: Final = 4  # added at once, for one read and write of a row of accumulators
 _FEW_STATEMENTS: Final = 12  # of one row, else they are taken in one by one
 
@@ -51,7 +51,7 @@ def streamed(loop: For, machine: Machine) -> For | None:
     innermost = chain[-1]
     widest = max(c.register.dtype.itemsize for c in innermost.carries)
     lanes = machine.vector_bytes // widest
-    if columns < 2 * lanes or _trips(chain[0]) < _LEAST_ROWS:
+    if columns < 2 * lanes or _trips(chain[0]) < _MIN_ROWS:
         return None
     width = min(columns, machine.first_cache // 4 // widest)
     width = max(min(width, -(-columns // (2 * lanes)) * lanes), lanes)  # two blocks at least, for two threads

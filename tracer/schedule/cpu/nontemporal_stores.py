@@ -41,7 +41,7 @@ from tracer.ir.loop.build import Builder
 from tracer.ir.loop.walk import accesses_of, results_of, statements_of, with_statements
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.target import CPU, Machine, Target
-from tracer.schedule.cpu.interleaved_streams import LEAST_ROW, fits, in_strands, lanes_of, on_lines, past_caches
+from tracer.schedule.cpu.interleaved_streams import MIN_ROW, fits, in_strands, lanes_of, on_lines, past_caches
 from tracer.schedule.terms.cost_model import limits_of, statements_written_out, trips
 from tracer.schedule.terms.loop_slicing import moved
 
@@ -109,7 +109,7 @@ def _loop_in_pieces(
         return (s,)
     itemsize = max(x.buffer.dtype.itemsize for x in stores)
     few = statements_written_out(statements_of(s.body)) <= _FEW_STATEMENTS
-    if few and fits(s, stores, min(LEAST_ROW, 4 * least), machine):
+    if few and fits(s, stores, min(MIN_ROW, 4 * least), machine):
         return _strands(s, stores, large[stores[0].buffer], min(_PIECE, least), machine)
     if on_lines(s, stores, machine):
         return (past_caches(s, stores),)

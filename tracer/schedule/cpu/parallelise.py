@@ -44,10 +44,10 @@ from tracer.ir.target import CPU, Machine, Target
 from tracer.schedule.terms.cost_model import trips, work
 from tracer.schedule.terms.loop_slicing import moved
 
-_LEAST_TRIPS: Final = 8  # an outer loop this long is shared, rather than a longer one within
+_MIN_TRIPS: Final = 8  # an outer loop this long is shared, rather than a longer one within
 _CHAIN: Final = 12  # computations of an iteration that latency limits, not memory
-_MOST_COMPUTATIONS: Final = 500  # of an iteration, once for each vector: more cost too much to compile
-_LEAST_VECTORS: Final = 16  # of a loop that is made wider
+_MAX_COMPUTATIONS: Final = 500  # of an iteration, once for each vector: more cost too much to compile
+_MIN_VECTORS: Final = 16  # of a loop that is made wider
 _SHARED: Final = 4  # lane-invariant statements that a short loop should not repeat
 
 
@@ -121,7 +121,7 @@ def _chain(body: Block) -> list[For]:
 def _choose(chain: Sequence[For]) -> int:
     """Return the loop to share: the outermost long enough, else the longest."""
     vectors = [trips(loop) // loop.lanes for loop in chain]
-    long = [n for n, count in enumerate(vectors) if count >= _LEAST_TRIPS]
+    long = [n for n, count in enumerate(vectors) if count >= _MIN_TRIPS]
     return long[0] if long else max(range(len(chain)), key=vectors.__getitem__)
 
 
@@ -165,7 +165,7 @@ def _width(loop: For) -> int:
                 return 1
     if loop.carries or computations < _CHAIN:
         return 1
-    most = min(_MOST_COMPUTATIONS // computations, trips(loop) // (loop.lanes * _LEAST_VECTORS))
+    most = min(_MAX_COMPUTATIONS // computations, trips(loop) // (loop.lanes * _MIN_VECTORS))
     return next((width for width in (4, 2) if width <= most), 1)
 
 

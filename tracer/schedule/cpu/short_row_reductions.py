@@ -28,8 +28,8 @@ from tracer.ir.scalar import ScalarOp
 from tracer.ir.target import Machine
 from tracer.schedule.terms.cost_model import statements_written_out, trips
 
-_MOST_ELEMENTS: Final = 8  # elements of a row, and of the distance from one lane to the next
-_MOST_STATEMENTS: Final = 64  # of one row, written out
+_MAX_ELEMENTS: Final = 8  # elements of a row, and of the distance from one lane to the next
+_MAX_STATEMENTS: Final = 64  # of one row, written out
 
 
 def with_rows_in_lanes(loop: For, machine: Machine) -> For | None:
@@ -41,7 +41,7 @@ def with_rows_in_lanes(loop: For, machine: Machine) -> For | None:
         return None
     if not all(_is_short(s, loop.index) for s in inner) or _reads_what_it_stores(loop):
         return None
-    if sum(trips(s) * statements_written_out(s.body.statements) for s in inner) > _MOST_STATEMENTS:
+    if sum(trips(s) * statements_written_out(s.body.statements) for s in inner) > _MAX_STATEMENTS:
         return None
     written: list[Statement] = []
     for s in loop.body.statements:
@@ -52,12 +52,12 @@ def with_rows_in_lanes(loop: For, machine: Machine) -> For | None:
 def _is_short(loop: For, row: Register) -> bool:
     """Whether a loop reduces a few elements, close in memory to the elements of the next row."""
     known = loop.start == index_constant(0) and isinstance(loop.stop, Constant) and loop.step == 1
-    if not known or not loop.carries or not 1 < trips(loop) <= _MOST_ELEMENTS:
+    if not known or not loop.carries or not 1 < trips(loop) <= _MAX_ELEMENTS:
         return False
     reduces = all(carry.combine is not None and carry.identity is not None for carry in loop.carries)
     plain = all(isinstance(s, Load | Compute | Store) for s in loop.body.statements)
     return reduces and plain and all(
-        abs(coefficient) <= _MOST_ELEMENTS
+        abs(coefficient) <= _MAX_ELEMENTS
         for s in loop.body.statements if isinstance(s, Load | Store)
         for register, coefficient in s.address.terms if register is row
     )  # fmt: skip

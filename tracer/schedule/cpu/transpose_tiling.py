@@ -37,7 +37,7 @@ from tracer.ir.target import Machine
 _TILE: Final = 32  # rows and columns of a tile in a buffer: 4 KiB of f32
 _COPIED_TILE: Final = 128  # of one that goes where it belongs at once
 _LONG_TILE: Final = (2048, 256)  # bytes of rows that are read and written, of one that goes to memory in whole lines
-_LEAST: Final = 8  # shorter axes are left to gathers
+_MIN: Final = 8  # shorter axes are left to gathers
 
 
 def tiled(loop: For, machine: Machine) -> For | None:
@@ -53,7 +53,7 @@ def tiled(loop: For, machine: Machine) -> For | None:
         return None
     (row,) = rows
     place = next((n for n, other in enumerate(loops[:-1]) if other.index is row), None)
-    if place is None or min(_count(loops[place]), _count(loops[-1])) < _LEAST:
+    if place is None or min(_count(loops[place]), _count(loops[-1])) < _MIN:
         return None
     return _nest(loops, place, statements, crossing, machine)
 

@@ -22,9 +22,9 @@ Box = tuple[tuple[int, int], ...]
 
 Axes = tuple[Affine, ...]
 
-_MOST_OPERANDS = 4
-_MOST_BOXES = 27
-_MOST_OPERATIONS = 1600  # over all boxes
+_MAX_OPERANDS = 4
+_MAX_BOXES = 27
+_MAX_OPERATIONS = 1600  # over all boxes
 
 
 def is_parted(equation: Equation, least: int) -> bool:
@@ -36,7 +36,7 @@ def is_parted(equation: Equation, least: int) -> bool:
         case Join("pad"):
             return all(interior == 0 for _, _, interior in equation.params["padding_config"])
         case Join():
-            return len(equation.inputs) <= _MOST_OPERANDS
+            return len(equation.inputs) <= _MAX_OPERANDS
         case _:
             return False
 
@@ -82,7 +82,7 @@ def boxes_of(
         return ()
     axes = [sorted({0, n, *cuts}) for n, cuts in zip(domain, walk.cuts, strict=True)]
     boxes = tuple(product(*(tuple(pairwise(places)) for places in axes)))
-    few = len(boxes) <= _MOST_BOXES and len(boxes) * operations <= _MOST_OPERATIONS
+    few = len(boxes) <= _MAX_BOXES and len(boxes) * operations <= _MAX_OPERATIONS
     return boxes if fits and few and not whole and _has_long_rows(domain, axes[-1]) else walk.joins
 
 

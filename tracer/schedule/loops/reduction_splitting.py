@@ -43,9 +43,9 @@ from tracer.schedule.terms.clone import copied
 from tracer.schedule.terms.loop_slicing import moved
 
 _STEPS: Final = 512  # parts of a block's length: lengths that are tried are one part apart, 64 elements
-_LEAST_BLOCKS: Final = 8
+_MIN_BLOCKS: Final = 8
 _LANE_BYTES: Final = 64  # of partial results, joined in lanes: belongs to the meaning of a result
-_MOST_STATEMENTS: Final = 80  # statements of a body that is written twice, for the blocks and for the remainder
+_MAX_STATEMENTS: Final = 80  # statements of a body that is written twice, for the blocks and for the remainder
 _ALIGNMENT: Final = 64
 _FEW_STATEMENTS: Final = 4  # of a body that is written so often
 
@@ -96,11 +96,11 @@ def _split(function: Function, block: int, machine: Machine) -> tuple[Function, 
     if loop is None or not isinstance(loop.stop, Constant):
         return None
     length = int(loop.stop.value)
-    if length < _LEAST_BLOCKS * block:
+    if length < _MIN_BLOCKS * block:
         return None
     block = _dividing(length, block)
     blocks, rest = divmod(length, block)
-    if rest and len(loop.body.statements) > _MOST_STATEMENTS:
+    if rest and len(loop.body.statements) > _MAX_STATEMENTS:
         return None
     partial = [
         Buffer(f"partial{n}", carry.register.dtype, blocks, Space.ARGUMENT, 0, _ALIGNMENT, written=True)
@@ -116,7 +116,7 @@ def _split(function: Function, block: int, machine: Machine) -> tuple[Function, 
 
 def _dividing(length: int, block: int) -> int:
     """Return the length nearest to `block` that divides the whole, or `block` if none near does."""
-    near = range(block // 2, min(2 * block, length // _LEAST_BLOCKS) + 1, max(1, block // _STEPS))
+    near = range(block // 2, min(2 * block, length // _MIN_BLOCKS) + 1, max(1, block // _STEPS))
     return min((n for n in near if length % n == 0), key=lambda n: abs(n - block), default=block)
 
 

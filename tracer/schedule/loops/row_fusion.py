@@ -40,9 +40,9 @@ from tracer.schedule.cpu.vectorise import runs_lanes_inside
 from tracer.schedule.terms.clone import copied
 from tracer.schedule.terms.cost_model import statements_written_out, trips, work
 
-_LEAST_ROWS: Final = 64  # of nests that threads would share
-_MOST_STATEMENTS: Final = 1500  # functions written out
-_MOST_NESTS: Final = 16  # each is held against all before it
+_MIN_ROWS: Final = 64  # of nests that threads would share
+_MAX_STATEMENTS: Final = 1500  # functions written out
+_MAX_NESTS: Final = 16  # each is held against all before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,17 +143,17 @@ class _Fusion:
     def _fits(self, run: Sequence[Rows], rows: Rows) -> bool:
         """Whether a nest may run row by row together with the nests before it."""
         count = trips(rows.nest.loop)
-        if len(run) >= _MOST_NESTS or count != trips(run[0].nest.loop):
+        if len(run) >= _MAX_NESTS or count != trips(run[0].nest.loop):
             return False
         if any(_in_each_others_way(earlier, rows) for earlier in run):
             return False
         together = [*run, rows]
         if (
-            sum(r.nest.size for r in together) > _MOST_STATEMENTS
+            sum(r.nest.size for r in together) > _MAX_STATEMENTS
             or _row_bytes(together) > self.machine.second_cache // 4
         ):
             return False
-        return count >= _LEAST_ROWS or sum(r.nest.work for r in together) < self.machine.shared_work
+        return count >= _MIN_ROWS or sum(r.nest.work for r in together) < self.machine.shared_work
 
     def _fused(self, run: Sequence[Rows]) -> list[Statement]:
         """Return the calls, where calls from the first to the last with loops within a row are fused in one loop."""

@@ -33,8 +33,8 @@ from tracer.ir.loop.walk import accesses_of, statements_of, with_statements
 from tracer.schedule.loops.row_fusion import loop_over_rows, row_step
 from tracer.schedule.terms.cost_model import trips
 
-_LEAST_ARRAY: Final = 1 << 16  # bytes; smaller ones are in a near cache anyway
-_MOST_BYTES: Final = 1 << 16  # of a function's local rows: a part of its thread's stack
+_MIN_ARRAY: Final = 1 << 16  # bytes; smaller ones are in a near cache anyway
+_MAX_BYTES: Final = 1 << 16  # of a function's local rows: a part of its thread's stack
 _ALIGNMENT: Final = 64
 
 
@@ -68,7 +68,7 @@ def _local_parameters(function: Function, calls: list[Invoke], users: Mapping[Bu
     found: dict[int, int] = {}
     if loop is None:
         return found
-    room = _MOST_BYTES
+    room = _MAX_BYTES
     for number, parameter in enumerate(function.parameters):
         given = [call.arguments[number] for call in calls]
         if not isinstance(parameter, Buffer) or not all(_is_alone(view, users) for view in given):
@@ -77,7 +77,7 @@ def _local_parameters(function: Function, calls: list[Invoke], users: Mapping[Bu
         if row is None or row * trips(loop) != parameter.size:
             continue
         room -= row * parameter.dtype.itemsize
-        if parameter.size * parameter.dtype.itemsize >= _LEAST_ARRAY and room >= 0:
+        if parameter.size * parameter.dtype.itemsize >= _MIN_ARRAY and room >= 0:
             found[number] = row
     return found
 

@@ -32,7 +32,7 @@ from tracer.schedule.loops.row_fusion import loop_over_rows, row_step
 from tracer.schedule.memory.arena import aligned
 from tracer.schedule.terms.cost_model import trips
 
-_LEAST_SHARED: Final = 1 << 16  # bytes of an array that is written over another
+_MIN_SHARED: Final = 1 << 16  # bytes of an array that is written over another
 
 Span = tuple[int, int]  # the times of an array's first statement and of the end of its last
 Path = tuple[tuple[int, int, int], ...]  # from the outermost block inwards: its number, a statement's begin and end
@@ -126,7 +126,7 @@ def _heir(call: Invoke, function: Function, spans: Mapping[Buffer, Span]) -> tup
     buffers = [a.buffer if isinstance(a, View) and a.start == Address() else None for a in call.arguments]
     uses = Counter(buffers)
     once = [
-        n for n, b in enumerate(buffers) if b is not None and b in spans and uses[b] == 1 and _bytes(b) >= _LEAST_SHARED
+        n for n, b in enumerate(buffers) if b is not None and b in spans and uses[b] == 1 and _bytes(b) >= _MIN_SHARED
     ]
     for new in once:
         for old in once:

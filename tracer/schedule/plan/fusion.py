@@ -21,9 +21,9 @@ from tracer.schedule.plan.steps import BlockPlan, Nest, Other, Rename, Single, S
 from tracer.schedule.terms.element_cost import cost_of, operations_of
 from tracer.schedule.terms.schedules import CHEAP, Schedules, Values
 
-_MOST_ROOTS = 8
+_MAX_ROOTS = 8
 _SMALL = 4096  # elements of a domain whose loop costs more than unrelated values evict of each other's cache lines
-_MOST_IN_REGISTERS = 2400  # operations on scalars in a block and its branches, functions written out
+_MAX_IN_REGISTERS = 2400  # operations on scalars in a block and its branches, functions written out
 _MOVING = (IndexMap, Gather, Join)  # an element is read at another index than its own
 
 
@@ -62,14 +62,14 @@ def _has_many_functions(program: Program) -> bool:
     The bodies of its loops decide for themselves.
     """
     operations, waiting = 0, [program]
-    while waiting and operations <= _MOST_IN_REGISTERS:
+    while waiting and operations <= _MAX_IN_REGISTERS:
         for equation in waiting.pop().equations:
             lower = equation.primitive.lower
             if isinstance(lower, Structured) and lower.kind == "cond":
                 waiting += equation.params["branches"]
             elif _is_single(equation):
                 operations += operations_of(equation)
-    return operations > _MOST_IN_REGISTERS
+    return operations > _MAX_IN_REGISTERS
 
 
 class _Planner:
@@ -213,7 +213,7 @@ class _Planner:
 
     def _reach(self, variable: Var, roots: Mapping[int, bool]) -> None:
         present = self.roots.setdefault(variable, {})
-        if len(present) > _MOST_ROOTS:
+        if len(present) > _MAX_ROOTS:
             return
         for root, identity in roots.items():
             present[root] = present.get(root, True) and identity
@@ -228,7 +228,7 @@ class _Planner:
 
     def _meet_in_one_nest(self, variable: Var, roots: Mapping[int, bool]) -> bool:
         """Whether all roots that pull the value can share a loop over its domain."""
-        if len(roots) > _MOST_ROOTS or not all(roots.values()):
+        if len(roots) > _MAX_ROOTS or not all(roots.values()):
             return False
         equations = [self.program.equations[n] for n in roots]
         axes = {e.params["axes"] for e in equations if is_reduction(e)}
@@ -352,7 +352,7 @@ class _Planner:
         nest, count = steps[last], math.prod(domain)
         assert isinstance(nest, Nest)
         wide = {variable for variable in pulled if size(variable.type) >= count}
-        small = count <= _SMALL and 2 * len(nest.roots) < _MOST_ROOTS  # leaves roots for values computed from them
+        small = count <= _SMALL and 2 * len(nest.roots) < _MAX_ROOTS  # leaves roots for values computed from them
         related = small or any(not wide.isdisjoint(self._pulled(root)) for root in nest.roots)
         return last if related else None
 
@@ -361,7 +361,7 @@ class _Planner:
     ) -> bool:
         assert isinstance(nest, Nest)
         axes = equation.params["axes"] if is_reduction(equation) else None
-        if (axes is not None and nest.axes not in (None, axes)) or len(nest.roots) >= _MOST_ROOTS:
+        if (axes is not None and nest.axes not in (None, axes)) or len(nest.roots) >= _MAX_ROOTS:
             return False
         if self._together(nest, equation) > self.schedules.limits.nest_operations:
             return False

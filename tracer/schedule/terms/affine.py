@@ -30,7 +30,7 @@ Index = tuple[Affine, ...] | Flat
 Extents = MutableMapping[Register, int]  # registers that stay within range(extent): registers of loops, and quotients
 
 ZERO = Address()
-_MOST_MULTIPLIED: Final = 1 << 31  # dividends whose product with a rounded inverse fits into 63 bits
+_MAX_MULTIPLIED: Final = 1 << 31  # dividends whose product with a rounded inverse fits into 63 bits
 
 
 def of_register(register: Register) -> Affine:
@@ -154,7 +154,7 @@ def _quotient_and_rest(builder: Builder, x: Operand, divisor: int, extent: int) 
     shift = divisor.bit_length() - 1
     if divisor == 1 << shift:
         return builder.compute(ScalarOp.SHR_LOGICAL, x, shift), builder.compute(ScalarOp.AND, x, divisor - 1)
-    if extent > _MOST_MULTIPLIED:
+    if extent > _MAX_MULTIPLIED:
         return builder.compute(ScalarOp.IDIV, x, divisor), builder.compute(ScalarOp.IREM, x, divisor)
     shift = (extent * divisor).bit_length()
     product = builder.compute(ScalarOp.MUL, x, -(-(1 << shift) // divisor))

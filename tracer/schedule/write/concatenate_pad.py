@@ -15,7 +15,7 @@ from tracer.schedule.terms.value_locations import Memory
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
 
-_MOST_IN_TURN = 8
+_MAX_IN_TURN = 8
 
 
 def write_concatenate(writer: BlockWriter, equation: Equation) -> None:
@@ -47,7 +47,7 @@ def _alternate(equation: Equation) -> bool:
     """Whether a few operands of one element along the axis are joined, and nothing lies behind it."""
     shape, axis = equation.outputs[0].type.shape, equation.params["dimension"]
     alone = all(atom.type.shape[axis] == 1 for atom in equation.inputs)
-    return alone and 2 <= len(equation.inputs) <= _MOST_IN_TURN and all(n == 1 for n in shape[axis + 1 :])
+    return alone and 2 <= len(equation.inputs) <= _MAX_IN_TURN and all(n == 1 for n in shape[axis + 1 :])
 
 
 def write_pad(writer: BlockWriter, equation: Equation) -> None:

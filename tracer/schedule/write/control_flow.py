@@ -32,7 +32,7 @@ from tracer.schedule.write.divergent_loops import shared_results, write_lanes
 from tracer.schedule.write.growable_stacks import copy_stack, new_stack, own_stack, stack_of
 from tracer.schedule.write.program_writer import BlockWriter
 
-_LEAST_IN_TURN = 1 << 10  # scalars of a carry for which a second buffer is worth a body that is written twice
+_MIN_IN_TURN = 1 << 10  # scalars of a carry for which a second buffer is worth a body that is written twice
 
 
 class Carries:
@@ -97,7 +97,7 @@ class Carries:
         """Give a second buffer to the arrays that the body replaces rather than updates."""
         pairs = zip(self.buffers, self.types, strict=True)
         sizes = [scalar_count(type) if isinstance(buffer, Memory) else 0 for buffer, type in pairs]
-        positions = [n for n, size in enumerate(sizes) if size >= _LEAST_IN_TURN]
+        positions = [n for n, size in enumerate(sizes) if size >= _MIN_IN_TURN]
         definitions = {v: e for e in program.equations for v in e.outputs}
         made = {n: definitions.get(a) for n in positions if isinstance(a := program.outputs[n], Var)}
         if not any(e is not None and (is_made_anew(e, definitions) or is_update(e)) for e in made.values()):

@@ -26,7 +26,7 @@ from tracer.schedule.plan.steps import Nest
 from tracer.schedule.terms.value_locations import Inline, Memory, Scalars, Source
 from tracer.schedule.write.nest_writer import Argument, Invocation
 
-_MOST_NUMBERS: Final = 8  # that a function takes as arguments: each has a register throughout its loop
+_MAX_NUMBERS: Final = 8  # that a function takes as arguments: each has a register throughout its loop
 _ARITHMETIC: Final = (ScalarOp.ADD, ScalarOp.SUB, ScalarOp.MUL, ScalarOp.DIV, ScalarOp.MAX, ScalarOp.MIN)
 
 Place = tuple[Buffer, Address] | Register
@@ -80,7 +80,7 @@ def lifted_nest(nest: Nest, source_of: Callable[[Var], Source], target_of: Calla
     """Return the nest with its constants as arguments, or None where it has none, or too many, or may fault."""
     encoder = _Lifting(nest, source_of)
     key = encoder.encode(target_of)
-    if key is None or not 0 < len(encoder.constants) <= _MOST_NUMBERS:
+    if key is None or not 0 < len(encoder.constants) <= _MAX_NUMBERS:
         return None
     made = encoder.made
 

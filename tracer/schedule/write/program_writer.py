@@ -32,7 +32,7 @@ from tracer.schedule.terms.value_locations import Element, Inline, Memory, Scala
 from tracer.schedule.write.nest_reuse import NestKey, Written, lifted_nest, nest_key, written
 from tracer.schedule.write.nest_writer import Argument, Invocation, NestWriter
 
-_MOST_IN_LINE = 32  # calls of nests without a branch: LLVM's time is quadratic in a basic block
+_MAX_IN_LINE = 32  # calls of nests without a branch: LLVM's time is quadratic in a basic block
 
 
 class ModuleState:
@@ -213,7 +213,7 @@ class BlockWriter:
         self.invocations += 1
         if self.module.sites.origins is not None:
             self.module.sites.origins.calls(name, self._lines())
-        if faults or self.invocations % _MOST_IN_LINE == 0:
+        if faults or self.invocations % _MAX_IN_LINE == 0:
             self.builder.leave()
 
     def _lines(self) -> list[SourceLine | None]:

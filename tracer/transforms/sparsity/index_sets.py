@@ -14,11 +14,11 @@ import numpy as np
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
-MOST_ENTRIES = 1 << 25  # 256 MiB of indices, some seconds of sorting
+MAX_ENTRIES = 1 << 25  # 256 MiB of indices, some seconds of sorting
 
 
 class TooDenseError(Exception):
-    """A pattern of more than `MOST_ENTRIES` entries."""
+    """A pattern of more than `MAX_ENTRIES` entries."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -72,7 +72,7 @@ def _listed(starts: Integers, ids: Integers) -> tuple[Integers, Integers]:
     """Return, for every element of the listed sets, the position in the list and the position among all indices."""
     sizes = np.diff(starts)[ids]
     total = int(sizes.sum())
-    if total > MOST_ENTRIES:
+    if total > MAX_ENTRIES:
         raise TooDenseError
     owners = np.repeat(np.arange(len(ids)), sizes)
     first = np.cumsum(sizes) - sizes

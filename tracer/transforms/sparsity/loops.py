@@ -25,7 +25,7 @@ from tracer.primitives.control.scan import scan_p, split_parts
 from tracer.primitives.control.while_loop import while_p
 from tracer.transforms.sparsity.index_sets import joined
 from tracer.transforms.sparsity.propagation import (
-    MOST_EQUATIONS,
+    MAX_EQUATIONS,
     Propagation,
     Value,
     ValueRule,
@@ -74,7 +74,7 @@ def _while_loop(p: Propagation, values: Values, params: Mapping[str, Any]) -> Va
     def step(carry: Values) -> Values:
         return p.run(params["body"], [*consts, *carry])
 
-    while p.equations < MOST_EQUATIONS:
+    while p.equations < MAX_EQUATIONS:
         goes_on = p.run(params["cond"], [*tests, *carry])[0].known
         if goes_on is None:
             break
@@ -96,7 +96,7 @@ def _for_loop(p: Propagation, values: Values, params: Mapping[str, Any]) -> Valu
 
 
 def _fits(p: Propagation, body: Program, steps: int) -> bool:
-    return p.equations + steps * len(body.equations) <= MOST_EQUATIONS
+    return p.equations + steps * len(body.equations) <= MAX_EQUATIONS
 
 
 def _scan(p: Propagation, values: Values, params: Mapping[str, Any]) -> Values:

@@ -23,8 +23,8 @@ from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.transforms.sparsity.index_sets import IndexSets, joined, union
 
-MOST_KNOWN = 1 << 22  # elements of a value that is computed while patterns are
-MOST_EQUATIONS = 20_000  # after so many, loops are no longer unrolled
+MAX_KNOWN = 1 << 22  # elements of a value that is computed while patterns are
+MAX_EQUATIONS = 20_000  # after so many, loops are no longer unrolled
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -126,7 +126,7 @@ def _read(environment: Mapping[Var, Value], atom: Atom) -> Value:
 def _computed(equation: Equation, values: Sequence[Value], types: Sequence[Type]) -> list[Value]:
     """Return outputs that depend on no input: known if the operands are, and there are not too many elements."""
     primitive = equation.primitive
-    small = all(isinstance(t, ArrayType) and math.prod(t.shape) <= MOST_KNOWN for t in types)
+    small = all(isinstance(t, ArrayType) and math.prod(t.shape) <= MAX_KNOWN for t in types)
     plain = not isinstance(primitive.reference, NoRule) and not isinstance(primitive.lower, Structured)
     if not small or not plain or any(value.known is None for value in values):
         return [Value(type) for type in types]

@@ -69,7 +69,7 @@ from tracer.transforms.sparsity.propagation import (
 Params = Mapping[str, Any]
 Values = Sequence[Value]
 Found = Sequence[IndexSets | None]
-_MOST_PRODUCTS = 1 << 24  # of elements of two matrices, of which one is known
+_MAX_PRODUCTS = 1 << 24  # of elements of two matrices, of which one is known
 
 
 # Elementwise
@@ -307,7 +307,7 @@ def _product(x: Value, other: Value, place: Integers, sizes: tuple[int, int, int
     batch, rows, columns, inner = sizes
     if x.sets is None:
         return None
-    if other.known is not None and batch * rows * other.known.size <= _MOST_PRODUCTS * max(batch, 1):
+    if other.known is not None and batch * rows * other.known.size <= _MAX_PRODUCTS * max(batch, 1):
         lane, column, k = np.nonzero(other.known)
         if len(k) < other.known.size:
             number = numbered((batch, rows, inner))

@@ -92,7 +92,7 @@ def binds_c_alone(text: str) -> bool:
     return all(name in known or name.startswith("llvm.") for name in _OUTSIDE.findall(text))
 
 
-_MOST_LIBRARIES: Final = 64
+_MAX_LIBRARIES: Final = 64
 """Libraries of an LLJIT. Each keeps 9 kB until the LLJIT goes, whose making takes 1 ms."""
 
 
@@ -114,7 +114,7 @@ class _Linker:
         binding = llvm()
         with self.lock:
             number = next(self.numbers)
-            if self.jit is None or number % _MOST_LIBRARIES == 0:
+            if self.jit is None or number % _MAX_LIBRARIES == 0:
                 self.jit = binding.create_lljit_compiler(use_jit_link=True)
             name = f"tracer{number}"
             builder = binding.JITLibraryBuilder().add_object_img(obj).export_symbol(export)

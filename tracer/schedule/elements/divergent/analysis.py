@@ -30,7 +30,7 @@ from tracer.schedule.terms.affine import ZERO, Affine, Extents, Flat, of_registe
 from tracer.schedule.terms.cost_model import statements_written_out
 from tracer.schedule.terms.value_locations import Memory
 
-_MOST_STATEMENTS = 800  # of a lane, functions written out: more would spill registers and cost compile time
+_MAX_STATEMENTS = 800  # of a lane, functions written out: more would spill registers and cost compile time
 _FEW = 8  # statements beside an iteration's branch and poll
 
 
@@ -84,7 +84,7 @@ def _lanes_in_step(loop: Loop) -> tuple[int, ...]:
 
     Loops that may fault are excluded: the fault of the first iteration would have to be reported, in any lane."""
     shapes = {atom.type.shape for atom in loop.carry} - {()}
-    if len(shapes) != 1 or Effect.FAULT in loop.equation.effects or len(loop.body.equations) > _MOST_STATEMENTS:
+    if len(shapes) != 1 or Effect.FAULT in loop.equation.effects or len(loop.body.equations) > _MAX_STATEMENTS:
         return ()
     lanes = shapes.pop()
     return lanes if prod(lanes) > 1 else ()
@@ -123,7 +123,7 @@ def _fits(equation: Equation, fit: LaneFit, *, in_step: bool) -> bool:
     except MisfitError:
         return False
     block = builder.finish()
-    if statements_written_out(statements_of(block)) > _MOST_STATEMENTS:
+    if statements_written_out(statements_of(block)) > _MAX_STATEMENTS:
         return False
     own = set(extents)
     for atom, x in zip(equation.inputs, given, strict=True):
