@@ -39,7 +39,7 @@ from tracer.ir.target import CPU
 from tracer.passes.pipeline import optimize
 from tracer.primitives.arrays.slice_pad_concatenate import pad
 from tracer.primitives.base.reference import run_reference
-from tracer.schedule.cpu.interleaved_streams import fits, in_strands
+from tracer.schedule.cpu.interleaved_streams import fits, in_streams
 from tracer.schedule.pipeline import Scheduled, schedule
 from tracer.settings import config
 
@@ -125,7 +125,7 @@ def test_stores_past_the_caches_begin_at_any_element(bits: int, dtype: Any) -> N
 
 
 def starts(statements: Sequence[Any], known: dict[Any, int]) -> Iterator[int]:
-    """Where the vectors of strands start, in order."""
+    """Where the vectors of streams start, in order."""
     value = lambda x: int(x.value) if isinstance(x, Constant) else known[x]  # noqa: E731
     functions = {"mul": mul, "add": add, "sub": sub, "and": and_, "min": min, "max": max, "shr_logical": rshift}
     for s in statements:
@@ -142,7 +142,7 @@ def starts(statements: Sequence[Any], known: dict[Any, int]) -> Iterator[int]:
 @pytest.mark.parametrize("length", [128, 130, 4096, 5000])
 @pytest.mark.parametrize(("begins", "stride"), [(0, 0), (5, 0), (0, 5008), (3, 5007)])
 @pytest.mark.parametrize("is_known", [True, False])
-def test_strands_store_every_element_and_most_in_whole_lines(
+def test_streams_store_every_element_and_most_in_whole_lines(
     length: int, begins: int, stride: int, is_known: bool
 ) -> None:
     """In rows that begin at any element, of a result that begins behind a line."""
@@ -152,9 +152,9 @@ def test_strands_store_every_element_and_most_in_whole_lines(
     stores = [s for s in across.body.statements if isinstance(s, Store)]
     assert fits(across, stores, 4 * length, CPU.machine)
     assert not fits(across, stores, 4 * length + 1, CPU.machine)
-    nest = in_strands(across, stores, begins, integer(length) if is_known else count, 1024, CPU.machine)
-    strands = [s for s in statements_of(Block(tuple(nest))) if isinstance(s, For) and s.kind is LoopKind.SERIAL]
-    assert int(strands[1].stop.value) == (4 if length >= 1024 or not is_known else 1)
+    nest = in_streams(across, stores, begins, integer(length) if is_known else count, 1024, CPU.machine)
+    streams = [s for s in statements_of(Block(tuple(nest))) if isinstance(s, For) and s.kind is LoopKind.SERIAL]
+    assert int(streams[1].stop.value) == (4 if length >= 1024 or not is_known else 1)
     for number in range(3):
         found = [at - number * stride for at in starts(nest, {row: number, count: length})]
         assert {at + lane for at in found for lane in range(16)} == set(range(length))

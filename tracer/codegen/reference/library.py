@@ -258,7 +258,7 @@ LIBRARY_REFERENCE: Final[dict[str, Callable[..., None]]] = {
     **{f"lu_{short_name(dtype)}": _lu(dtype) for dtype in (F32, F64)},
     **{f"fft_{short_name(dtype)}": _fft(dtype) for dtype in (F32, F64)},
     **{f"{key}_{short_name(dtype)}": _lapack(key, dtype) for key in ROUTINES for dtype in (F32, F64, C64, C128)},
-    **{f"greatest_{short_name(dtype)}": _top_k(dtype) for dtype in _SORTED},
+    **{f"topk_{short_name(dtype)}": _top_k(dtype) for dtype in _SORTED},
     **{f"sort_{short_name(dtype)}": _sorts(dtype, positions=False) for dtype in _SORTED},
     **{
         f"{name}_{short_name(dtype)}": _sorts(dtype, positions=True)

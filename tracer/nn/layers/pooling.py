@@ -343,7 +343,7 @@ class _AdaptiveMax(_Adaptive):
         # The last axis first, so that of equal maxima the first one in the order of rows is chosen
         for axis, count in reversed(list(enumerate(output, x.ndim - self.rank))):
             if count <= _FEW_PARTS:
-                x = tnp.concatenate([self._greatest(part, axis) for part in _slices(x, axis, count)], axis)
+                x = tnp.concatenate([self._max(part, axis) for part in _slices(x, axis, count)], axis)
                 continue
             indices, _ = _parts(x.shape[axis], count)  # an index may come twice: the maximum does not change
             parts = tnp.moveaxis(x, axis, -1)[..., indices]
@@ -351,7 +351,7 @@ class _AdaptiveMax(_Adaptive):
             x = tnp.moveaxis(chosen, -1, axis)
         return x
 
-    def _greatest(self, x: Array, axis: int) -> Array:
+    def _max(self, x: Array, axis: int) -> Array:
         """Return the maximum over one axis, which is kept. Of equal elements the first has the derivative."""
         size = [1] * self.rank
         size[axis - x.ndim] = x.shape[axis]
@@ -448,8 +448,8 @@ class GlobalMaxPool(Module):
 
     def __call__(self, x: Any) -> Array:
         x = _with_positions(self, x)
-        greatest: Array = x.max(tuple(range(2, x.ndim)))
-        return greatest
+        largest: Array = x.max(tuple(range(2, x.ndim)))
+        return largest
 
 
 def _with_positions(layer: Module, x: Any) -> Array:

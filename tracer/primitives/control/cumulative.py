@@ -171,10 +171,10 @@ def _sums_since_the_last(y: Any, shares: Any, axis: int, reverse: bool, first: i
 cummax_p, cummin_p = (
     Primitive(
         name=name, infer=_scan_infer(name, "bifc"),
-        reference=_scan_reference(exact_extreme(function, greatest=greatest)),
+        reference=_scan_reference(exact_extreme(function, is_max=is_max)),
         jvp=_extreme_jvp, transpose=NoRule(f"{name} is not linear"), batch=_scan_batch, lower=Scan(op),
     )
-    for name, function, greatest, op in (
+    for name, function, is_max, op in (
         ("cummax", np.maximum.accumulate, True, ScalarOp.MAX),
         ("cummin", np.minimum.accumulate, False, ScalarOp.MIN),
     )
@@ -234,12 +234,12 @@ def _by_running_sums(x: Any, axis: int, reverse: bool) -> Any:
     s_k = s_{k-1} d_k + t_k, in f64. Rescaling at every rise of the maximum would accumulate rounding errors, thousands
     of them if it rises slowly. An integer m rises by 1 at least. Where the maximum is not finite, it is the result.
     """
-    top, whole, less = _greatest_so_far(x, axis, reverse)
+    top, whole, less = _running_max(x, axis, reverse)
     sums = _sums_made_smaller(less, exp(sub(x, whole)), axis, reverse)  # 0 before the first finite value
     return select(is_finite(top), add(log(convert_element_type(sums, x.dtype)), whole), top)
 
 
-def _greatest_so_far(x: Any, axis: int, reverse: bool) -> tuple[Any, Any, Any]:
+def _running_max(x: Any, axis: int, reverse: bool) -> tuple[Any, Any, Any]:
     """Return the running maximum, the nearest integer m (0 if infinite), and the factor e^(rise of m) of each step."""
     top = cummax(x, axis, reverse)
     whole = select(is_finite(top), round_even(top), full_like(top, 0))
@@ -293,7 +293,7 @@ def _mean_of_tangents(x: Any, dx: Any, axis: int, reverse: bool) -> Any:
 
     m counts as a constant: the quotient does not depend on it.
     """
-    top, whole, less = _greatest_so_far(x, axis, reverse)
+    top, whole, less = _running_max(x, axis, reverse)
     before, one, none = _one_before(top, -np.inf, axis, reverse), full_like(x, 1), full_like(x, 0)
     finite = is_finite(top)
     less = select(and_(finite, is_finite(before)), less, select(eq(top, before), one, none))

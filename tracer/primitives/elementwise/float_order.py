@@ -32,7 +32,7 @@ def unordered(bits: Any, dtype: DType) -> Any:
     return np.where(np.isnan(x), np.array(np.nan, dtype), x)
 
 
-def exact_extreme(function: Callable[..., Any], *, greatest: bool) -> Callable[..., Any]:
+def exact_extreme(function: Callable[..., Any], *, is_max: bool) -> Callable[..., Any]:
     """Make a reference from a NumPy maximum or minimum, repeated on ordered integers if zeros came out.
 
     Among complex numbers that are equal or NaN, NumPy takes the first.
@@ -42,6 +42,6 @@ def exact_extreme(function: Callable[..., Any], *, greatest: bool) -> Callable[.
         found = np.asarray(function(x, **options), x.dtype)
         if not dtypes.is_float(x.dtype) or found.all():
             return found
-        return unordered(np.asarray(function(ordered(x, nan_above=greatest), **options)), x.dtype)
+        return unordered(np.asarray(function(ordered(x, nan_above=is_max), **options)), x.dtype)
 
     return reference

@@ -228,6 +228,6 @@ _LANES: Final = 8
 
 
 _CHOICES: Final[dict[str, Callable[[str, Sequence[int]], Kernel]]] = {
-    "gemm": product_kernel, "potrf": cholesky_kernel, "trsm": system_kernel, "greatest": top_k_kernel,
+    "gemm": product_kernel, "potrf": cholesky_kernel, "trsm": system_kernel, "topk": top_k_kernel,
     "sort": sort_kernel, "argsort": sort_kernel, "radix": sort_kernel, "fft": fft_kernel,
 }  # fmt: skip

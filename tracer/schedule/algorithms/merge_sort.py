@@ -248,14 +248,14 @@ def _get(b: Builder, moving: Moving, at: Affine) -> Items:
 
 def _merge_runs(b: Builder, moving: Moving, width: int) -> int:
     """Merge runs, twice as long in every pass, until there is one. Return the half of the scratch that holds it."""
-    rounds, length = 0, width
+    passes, length = 0, width
     while length < moving.n:
-        rounds, length = rounds + 1, 2 * length
-    if not rounds:
+        passes, length = passes + 1, 2 * length
+    if not passes:
         return 0
     carries = [Carry(Register(dtypes.I64, name), index_constant(v)) for name, v in
                (("width", width), ("source", 0), ("target", moving.n))]  # fmt: skip
-    loop = b.for_("round", 0, rounds, carries=carries)
+    loop = b.for_("pass", 0, passes, carries=carries)
     with loop:
         length_now, source, target = loop.carries
         twice = b.compute(ScalarOp.ADD, length_now, length_now)
@@ -267,7 +267,7 @@ def _merge_runs(b: Builder, moving: Moving, width: int) -> int:
         done = b.compute(ScalarOp.MUL, pairs, twice)
         _merge_rest(b, moving, done, length_now, source, target)
         loop.yields(twice, target, source)
-    return rounds % 2
+    return passes % 2
 
 
 def _merge_full(b: Builder, moving: Moving, low: Operand, width: Operand, source: Operand, target: Operand) -> None:

@@ -18,7 +18,7 @@ def write_top_k(writer: BlockWriter, equation: Equation) -> None:
     (operand,), n = equation.inputs, equation.inputs[0].type.shape[equation.params["axis"]]
     values, places = [writer.target_of(variable).view for variable in equation.outputs]
     assert isinstance(operand.type, ArrayType)
-    routine = f"greatest_{short_name(operand.type.dtype)}"
+    routine = f"topk_{short_name(operand.type.dtype)}"
     rows = size(operand.type) // n
     writer.builder.library(routine, writer.memory_of(operand).view, values, places, rows, n, equation.params["k"])
 

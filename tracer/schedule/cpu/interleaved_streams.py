@@ -68,13 +68,14 @@ def past_caches(loop: For, stores: Sequence[Store]) -> For:
     return replace(loop, body=Block(statements, loop.body.yields))
 
 
-def in_strands(
+def in_streams(
     loop: For, stores: Sequence[Store], begins: int, length: Operand, page: int, machine: Machine
 ) -> Sequence[Statement]:
-    """Return a vector loop over `length` elements, which `fits`, with these stores past the caches, the first one's on
-    lines.
+    """Return a vector loop over `length` elements, which `fits`, with stores past the caches.
 
-    begins: offset of its result from a line, in elements. page: fewest bytes of a stream."""
+    Vectors of the first store fill lines. begins: offset of its result from a line, in elements. page: min bytes of a
+    stream.
+    """
     b, first = Builder(), stores[0]
     lanes, line = lanes_of(loop, stores, machine), machine.line_bytes // first.buffer.dtype.itemsize
     loop = past_caches(replace(loop, lanes=lanes), stores)
@@ -98,8 +99,8 @@ def in_strands(
         more = b.compute(ScalarOp.ADD, length, most + times * lanes - 1)
         rows = b.compute(ScalarOp.SHR_LOGICAL, more, (times * lanes).bit_length() - 1)
     width, last = b.compute(ScalarOp.MUL, rows, lanes), b.compute(ScalarOp.SUB, length, lanes)
-    with b.for_("row", 0, rows) as row, b.for_("strand", 0, times) as strand:
-        far, near = b.compute(ScalarOp.MUL, strand.index, width), b.compute(ScalarOp.MUL, row.index, lanes)
+    with b.for_("row", 0, rows) as row, b.for_("stream", 0, times) as stream:
+        far, near = b.compute(ScalarOp.MUL, stream.index, width), b.compute(ScalarOp.MUL, row.index, lanes)
         start = b.compute(ScalarOp.SUB, b.compute(ScalarOp.ADD, far, near), before)
         start = start if most == 0 else b.compute(ScalarOp.MAX, start, 0)
         start = start if exact else b.compute(ScalarOp.MIN, start, last)

@@ -41,23 +41,23 @@ from tracer.ir.loop.build import Builder
 from tracer.ir.loop.walk import accesses_of, results_of, statements_of, with_statements
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.target import CPU, Machine, Target
-from tracer.schedule.cpu.interleaved_streams import MIN_ROW, fits, in_strands, lanes_of, on_lines, past_caches
+from tracer.schedule.cpu.interleaved_streams import MIN_ROW, fits, in_streams, lanes_of, on_lines, past_caches
 from tracer.schedule.terms.cost_model import limits_of, statements_written_out, trips
 from tracer.schedule.terms.loop_slicing import moved
 
-_PIECE: Final = 1 << 15  # bytes of a piece of a loop: four strands of two pages
-_PAGE: Final = 8  # in a piece: the shortest stream
-_COPIED: Final = 1 << 16  # bytes of a piece of an array that is only copied
-_FEW_STATEMENTS: Final = 64  # of a loop that memory limits; longer ones are made wider, which strands are not
+_CHUNK: Final = 1 << 15  # bytes of a chunk of a loop: four streams of two pages
+_PAGE: Final = 8  # in a chunk: the shortest stream
+_COPIED: Final = 1 << 16  # bytes of a chunk of an array that is only copied
+_FEW_STATEMENTS: Final = 64  # of a loop that memory limits; longer ones are made wider, which streams are not
 _SHARED_COPY: Final = 1 << 19  # bytes of a copy that threads share
 
 
 def store_nontemporal(module: Module, target: Target = CPU) -> Module:
-    """Return the module with large results stored past the caches, and large copies in pieces that threads share."""
+    """Return the module with large results stored past the caches, and large copies in chunks that threads share."""
     machine = target.machine
     entry = next(f for f in module.functions if f.name == module.entry)
     copies: list[Function] = []
-    entry = replace(entry, body=with_statements(entry.body, lambda s: _in_pieces(s, copies, machine)))
+    entry = replace(entry, body=with_statements(entry.body, lambda s: _in_chunks(s, copies, machine)))
     results = _results(entry)
     functions = [
         f if f.name == entry.name else _streamed(f, results.get(f.name, {}), machine) for f in module.functions
@@ -83,7 +83,7 @@ def _bytes(buffer: Buffer) -> int:
 
 
 def _streamed(function: Function, results: Mapping[int, int], machine: Machine) -> Function:
-    """Return the function with vector loops in pieces where they store to large results that are not read."""
+    """Return the function with vector loops in chunks where they store to large results that are not read."""
     given = {p: results[n] for n, p in enumerate(function.parameters) if n in results and isinstance(p, Buffer)}
     large = {p: begins for p, begins in given.items() if _bytes(p) >= machine.streamed_bytes}
     for s in statements_of(function.body):
@@ -93,10 +93,10 @@ def _streamed(function: Function, results: Mapping[int, int], machine: Machine) 
     if not large:
         return function
     limits = dict(limits_of(function.body.statements))
-    return replace(function, body=with_statements(function.body, lambda s: _loop_in_pieces(s, large, machine, limits)))
+    return replace(function, body=with_statements(function.body, lambda s: _loop_in_chunks(s, large, machine, limits)))
 
 
-def _loop_in_pieces(
+def _loop_in_chunks(
     s: Statement, large: Mapping[Buffer, int], machine: Machine, limits: Mapping[Register, int]
 ) -> Sequence[Statement]:
     if isinstance(s, Transpose) and s.target.buffer in large:
@@ -110,40 +110,40 @@ def _loop_in_pieces(
     itemsize = max(x.buffer.dtype.itemsize for x in stores)
     few = statements_written_out(statements_of(s.body)) <= _FEW_STATEMENTS
     if few and fits(s, stores, min(MIN_ROW, 4 * least), machine):
-        return _strands(s, stores, large[stores[0].buffer], min(_PIECE, least), machine)
+        return _streams(s, stores, large[stores[0].buffer], min(_CHUNK, least), machine)
     if on_lines(s, stores, machine):
         return (past_caches(s, stores),)
     most = min(machine.first_cache // 4, least)
     if isinstance(s.stop, Register):
         limit = limits.get(s.stop, 0)
-        return _one_piece(s, stores, limit) if 0 < limit * itemsize <= 2 * most and not s.carries else (s,)
+        return _one_chunk(s, stores, limit) if 0 < limit * itemsize <= 2 * most and not s.carries else (s,)
     length = trips(s)
-    piece = _piece(length, max(s.lanes, most // itemsize), s.lanes)
-    return (_pieces(s, stores, length, piece),) if length >= 2 * piece else (s,)
+    chunk = _chunk(length, max(s.lanes, most // itemsize), s.lanes)
+    return (_chunks(s, stores, length, chunk),) if length >= 2 * chunk else (s,)
 
 
-def _strands(loop: For, stores: Sequence[Store], begins: int, most: int, machine: Machine) -> Sequence[Statement]:
-    """Return the loop in interleaved streams, cut in pieces where it is long."""
+def _streams(loop: For, stores: Sequence[Store], begins: int, most: int, machine: Machine) -> Sequence[Statement]:
+    """Return the loop in interleaved streams, cut in chunks where it is long."""
     length, lanes = trips(loop), lanes_of(loop, stores, machine)
     itemsize = max(x.buffer.dtype.itemsize for x in stores)
-    piece = _piece(length, max(lanes, most // itemsize), lanes)
-    if length < 2 * piece:
-        return in_strands(loop, stores, begins, index_constant(length), most // _PAGE, machine)
-    b, pieces = Builder(), length // piece
-    with b.for_("piece", 0, pieces, kind=LoopKind.PARALLEL) as each:
-        size: Operand = index_constant(piece)
-        if length % piece:
-            left = b.compute(ScalarOp.SUB, length, b.compute(ScalarOp.MUL, each.index, piece))
-            size = b.compute(ScalarOp.SELECT, b.compute(ScalarOp.LT, left, 2 * piece), left, piece)
-        inner = moved(loop, Address(0, ((each.index, piece),)), size)
+    chunk = _chunk(length, max(lanes, most // itemsize), lanes)
+    if length < 2 * chunk:
+        return in_streams(loop, stores, begins, index_constant(length), most // _PAGE, machine)
+    b, chunks = Builder(), length // chunk
+    with b.for_("chunk", 0, chunks, kind=LoopKind.PARALLEL) as each:
+        size: Operand = index_constant(chunk)
+        if length % chunk:
+            left = b.compute(ScalarOp.SUB, length, b.compute(ScalarOp.MUL, each.index, chunk))
+            size = b.compute(ScalarOp.SELECT, b.compute(ScalarOp.LT, left, 2 * chunk), left, chunk)
+        inner = moved(loop, Address(0, ((each.index, chunk),)), size)
         stored = [s for s in inner.body.statements if isinstance(s, Store) and s.buffer in {x.buffer for x in stores}]
-        for s in in_strands(inner, stored, begins, size, most // _PAGE, machine):
+        for s in in_streams(inner, stored, begins, size, most // _PAGE, machine):
             b.add(s)
     return b.finish().statements
 
 
-def _piece(length: int, most: int, lanes: int) -> int:
-    """Return the longest piece of whole vectors, at least half of `most`, that divides the length, else `most`."""
+def _chunk(length: int, most: int, lanes: int) -> int:
+    """Return the longest chunk of whole vectors, at least half of `most`, that divides the length, else `most`."""
     return next((n for n in range(most - most % lanes, most // 2 - 1, -lanes) if n and length % n == 0), most)
 
 
@@ -160,20 +160,20 @@ def _run_along(loop: For, stores: Sequence[Store]) -> bool:
     return regular and others == len(stores) == len({x.buffer for x in stores})
 
 
-def _pieces(loop: For, stores: Sequence[Store], length: int, piece: int) -> For:
-    """Return the loop over pieces of its range, each stored to buffers and copied to the results."""
-    index, begin, count = Register(I64, "piece"), Register(I64, "begin"), Register(I64, "count")
+def _chunks(loop: For, stores: Sequence[Store], length: int, chunk: int) -> For:
+    """Return the loop over chunks of its range, each stored to buffers and copied to the results."""
+    index, begin, count = Register(I64, "chunk"), Register(I64, "begin"), Register(I64, "count")
     statements: list[Statement] = []
-    size: Operand = index_constant(piece)
-    if length % piece:
+    size: Operand = index_constant(chunk)
+    if length % chunk:
         rest = Register(I64, "rest")
         statements += [
-            Compute(begin, ScalarOp.MUL, (index, index_constant(piece))),
+            Compute(begin, ScalarOp.MUL, (index, index_constant(chunk))),
             Compute(rest, ScalarOp.SUB, (index_constant(length), begin)),
-            Compute(count, ScalarOp.MIN, (rest, index_constant(piece))),
+            Compute(count, ScalarOp.MIN, (rest, index_constant(chunk))),
         ]
         size = count
-    inner = moved(loop, Address(0, ((index, piece),)), size)
+    inner = moved(loop, Address(0, ((index, chunk),)), size)
     carries = tuple(Carry(Register(c.register.dtype, c.register.name), c.initial) for c in loop.carries)
     results = tuple(Register(r.dtype, r.name) for r in loop.results)
     inner = replace(
@@ -181,18 +181,18 @@ def _pieces(loop: For, stores: Sequence[Store], length: int, piece: int) -> For:
         carries=tuple(replace(c, initial=o.register) for c, o in zip(inner.carries, carries, strict=True)),
         results=results,
     )
-    moved_body, buffers, targets = _to_buffers(inner, stores, piece)
+    moved_body, buffers, targets = _to_buffers(inner, stores, chunk)
     inner = replace(inner, body=moved_body)
     statements += [*map(Alloc, buffers.values()), inner]
     statements += [stream(target, View(buffers[target.buffer]), size) for target in targets]
     kind = LoopKind.SERIAL if carries else LoopKind.PARALLEL
-    pieces = index_constant(-(-length // piece))
+    chunks = index_constant(-(-length // chunk))
     block = Block(tuple(statements), results)
-    return For(index, index_constant(0), pieces, block, kind, carries=carries, results=loop.results)
+    return For(index, index_constant(0), chunks, block, kind, carries=carries, results=loop.results)
 
 
-def _one_piece(loop: For, stores: Sequence[Store], limit: int) -> Sequence[Statement]:
-    """Return a loop no longer than a piece, stored to buffers and copied to the results."""
+def _one_chunk(loop: For, stores: Sequence[Store], limit: int) -> Sequence[Statement]:
+    """Return a loop no longer than a chunk, stored to buffers and copied to the results."""
     body, buffers, targets = _to_buffers(loop, stores, limit)
     copies = [stream(target, View(buffers[target.buffer]), loop.stop) for target in targets]
     return (*map(Alloc, buffers.values()), replace(loop, body=body), *copies)
@@ -201,7 +201,7 @@ def _one_piece(loop: For, stores: Sequence[Store], limit: int) -> Sequence[State
 def _to_buffers(loop: For, stores: Sequence[Store], size: int) -> tuple[Block, dict[Buffer, Buffer], list[View]]:
     """Return a loop's body with stores to buffers, the buffers by result, and the results' views."""
     buffers = {
-        s.buffer: Buffer(f"piece{s.buffer.name}", s.buffer.dtype, size, Space.LOCAL, alignment=64, written=True)
+        s.buffer: Buffer(f"chunk{s.buffer.name}", s.buffer.dtype, size, Space.LOCAL, alignment=64, written=True)
         for s in stores
     }
     body: list[Statement] = []
@@ -223,7 +223,7 @@ def stream(target: View, source: View, count: Operand) -> Library:
 # -- copies --------------------------------------------------------------------------------------------------------
 
 
-def _in_pieces(s: Statement, copies: list[Function], machine: Machine) -> Sequence[Statement]:
+def _in_chunks(s: Statement, copies: list[Function], machine: Machine) -> Sequence[Statement]:
     """Return a copy of the entry as a function over chunks, which threads share, and a copy of the remainder."""
     least = machine.streamed_bytes
     if not isinstance(s, Copy) or s.count * s.source.buffer.dtype.itemsize < min(_SHARED_COPY, least):
@@ -234,16 +234,16 @@ def _in_pieces(s: Statement, copies: list[Function], machine: Machine) -> Sequen
         function = _streamed(_copying(name, target, source, machine), {0: s.target.start.constant}, machine)
         copies.append(function)
         return (Invoke(name, (s.target, s.source)),)
-    piece = max(1, min(_COPIED, least) // dtype.itemsize)
-    index = Register(I64, "piece")
-    views = [View(b, Address(0, ((index, piece),))) for b in (target, source)]
-    pieces, rest = divmod(s.count, piece)
-    copy = Block((Copy(views[0], views[1], piece),))
-    loop = For(index, index_constant(0), index_constant(pieces), copy, LoopKind.PARALLEL)
+    chunk = max(1, min(_COPIED, least) // dtype.itemsize)
+    index = Register(I64, "chunk")
+    views = [View(b, Address(0, ((index, chunk),))) for b in (target, source)]
+    chunks, rest = divmod(s.count, chunk)
+    copy = Block((Copy(views[0], views[1], chunk),))
+    loop = For(index, index_constant(0), index_constant(chunks), copy, LoopKind.PARALLEL)
     copies.append(Function(name, (target, source), Block((loop,))))
     found: list[Statement] = [Invoke(name, (s.target, s.source))]
     if rest:
-        done = pieces * piece
+        done = chunks * chunk
         found.append(Copy(_from(s.target, done), _from(s.source, done), rest))
     return found
 

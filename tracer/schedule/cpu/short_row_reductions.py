@@ -73,7 +73,7 @@ def _reads_what_it_stores(loop: For) -> bool:
 def _written_out(loop: For) -> list[Statement]:
     """Return the iterations of a reduction in order, and the statements that join them."""
     statements: list[Statement] = []
-    rounds: list[tuple[Operand, ...]] = []
+    yielded: list[tuple[Operand, ...]] = []
     for number in range(trips(loop)):
         values: dict[Register, Operand] = {loop.index: index_constant(number)}
         for carry in loop.carries:
@@ -82,8 +82,8 @@ def _written_out(loop: For) -> list[Statement]:
         for s in loop.body.statements:
             assert isinstance(s, Compute | Load | Store)
             statements.append(_with_values(s, values))
-        rounds.append(tuple([_value(x, values) for x in loop.body.yields]))
-    for carry, result, partial in zip(loop.carries, loop.results, zip(*rounds, strict=True), strict=True):
+        yielded.append(tuple([_value(x, values) for x in loop.body.yields]))
+    for carry, result, partial in zip(loop.carries, loop.results, zip(*yielded, strict=True), strict=True):
         assert carry.combine is not None
         joined = _joined(carry.combine, partial, statements)
         statements.append(Compute(result, carry.combine, (carry.initial, joined)))

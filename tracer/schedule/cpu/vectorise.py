@@ -142,8 +142,8 @@ def _smoothness(loop: For, index: Register, machine: Machine) -> float:
     contiguous = sum(step == 1 for step in steps)
     if contiguous or loop.carries or not isinstance(loop.stop, Constant):
         return share + 0.01 * contiguous
-    rounds, lanes = int(loop.stop.value), max(1, _lanes(loop, machine))
-    return (share + 0.1) * rounds / (-(-rounds // lanes) * lanes) if rounds else share
+    iterations, lanes = int(loop.stop.value), max(1, _lanes(loop, machine))
+    return (share + 0.1) * iterations / (-(-iterations // lanes) * lanes) if iterations else share
 
 
 def _step(address: Address, index: Register) -> int:

@@ -127,7 +127,7 @@ def write_update_slice(writer: BlockWriter, equation: Equation) -> None:
     read = operand if isinstance(operand, Var) and operand is not update and operand in writer.reads([update]) else None
     apart = read or (operand if isinstance(operand, Var) and variable in writer.framed else None)
     if apart and is_most(equation) and not writer.may_take_over(equation, apart, variable):
-        target = _with_surroundings(writer, equation, apart)
+        target = _with_frame(writer, equation, apart)
     else:
         target = memory_with_values(writer, equation, operand, variable)
     replaced = read if read and read not in writer.sources else None
@@ -146,7 +146,7 @@ def write_update_slice(writer: BlockWriter, equation: Equation) -> None:
         writer.sources.pop(replaced)
 
 
-def _with_surroundings(writer: BlockWriter, equation: Equation, operand: Var) -> Memory:
+def _with_frame(writer: BlockWriter, equation: Equation, operand: Var) -> Memory:
     """Return memory for the result, other than the operand's, holding the operand's elements around the update."""
     target, source = writer.target_of(equation.outputs[0]), writer.memory_of(operand)
     if equation.outputs[0] in writer.framed:

@@ -210,8 +210,8 @@ def _sides(parts: list[Array]) -> list[Array]:
         lower.append(minimum(parts[-1], upper[0]))
         upper[0] = maximum(parts[-1], upper[0])
     least, lower = _first(minimum, maximum, lower)
-    greatest, upper = _first(maximum, minimum, upper)
-    return [least, *lower, *upper, greatest]
+    highest, upper = _first(maximum, minimum, upper)
+    return [least, *lower, *upper, highest]
 
 
 def _first(wins: Callable[[Any, Any], Array], loses: Callable[[Any, Any], Array], parts: list[Array]) -> Any:

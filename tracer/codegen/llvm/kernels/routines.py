@@ -218,7 +218,7 @@ def _top_k_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> l
 
 
 def _top_k(kind: str) -> Routine:
-    text, name = top_k_definition(kind), f"greatest_{kind}"
+    text, name = top_k_definition(kind), f"topk_{kind}"
     texts: dict[str, tuple[str, ...]] = {
         f"library.{name}": (text,), f"library.split.{name}": (text, split_top_k(kind)),
     }  # fmt: skip

@@ -118,12 +118,12 @@ def _extreme_jvp(
     return [div(shared, count)]
 
 
-def _extreme_reference(function: np.ufunc, *, greatest: bool) -> Any:
+def _extreme_reference(function: np.ufunc, *, is_max: bool) -> Any:
     """Make the reference of a minimum or maximum. Floats compare as ordered integers: -0 stays below +0."""
     combine = scatter_reference(function)
 
     def reference(operand: Any, indices: Any, updates: Any, predicate: Any, **params: Any) -> Any:
-        base, added = ordered(operand, nan_above=greatest), ordered(updates, nan_above=greatest)
+        base, added = ordered(operand, nan_above=is_max), ordered(updates, nan_above=is_max)
         return unordered(combine(base, indices, added, predicate, **params), operand.dtype)
 
     return reference
@@ -132,7 +132,7 @@ def _extreme_reference(function: np.ufunc, *, greatest: bool) -> Any:
 scatter_min_p, scatter_max_p = (
     Primitive(
         name=name, infer=scatter_infer(name, "bifc"),
-        reference=_extreme_reference(function, greatest=op is ScalarOp.MAX),
+        reference=_extreme_reference(function, is_max=op is ScalarOp.MAX),
         jvp=_extreme_jvp, settle=settle_scatter, transpose=NoRule(f"{name} is not linear"), batch=scatter_batch,
         lower=Scatter(op), effects=window_effects, guard=3,
     )

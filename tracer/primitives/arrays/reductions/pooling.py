@@ -211,11 +211,11 @@ def _extreme_linearize(ctx: Any, xs: Any, active: Sequence[bool], **params: Any)
 
 reduce_window_max_p, reduce_window_min_p = (
     Primitive(
-        name=name, infer=_infer(name, "bifc"), reference=_reference(op, exact_extreme(function, greatest=greatest)),
+        name=name, infer=_infer(name, "bifc"), reference=_reference(op, exact_extreme(function, is_max=is_max)),
         jvp=Joint(_extreme_jvp), linearize=_extreme_linearize, transpose=NoRule(f"{name} is not linear"), batch=_batch,
         lower=Composite(_expand(op, combine, reduce), computes=True),
     )
-    for name, op, function, greatest, combine, reduce in (
+    for name, op, function, is_max, combine, reduce in (
         ("reduce_window_max", ScalarOp.MAX, np.max, True, max, reduce_max),
         ("reduce_window_min", ScalarOp.MIN, np.min, False, min, reduce_min),
     )

@@ -110,9 +110,9 @@ def _extreme_jvp(ctx: Any, xs: Any, dxs: Any, *, axes: tuple[int, ...]) -> list[
     return [div(total, select(eq(y, y), count, full_like(count, np.nan)))]
 
 
-def _over_axes(function: Callable[..., Any], *, greatest: bool) -> Callable[..., Any]:
+def _over_axes(function: Callable[..., Any], *, is_max: bool) -> Callable[..., Any]:
     """Make a reference of NumPy's max or min over axes. Of equal complex numbers the first in row-major order wins."""
-    extreme = exact_extreme(function, greatest=greatest)
+    extreme = exact_extreme(function, is_max=is_max)
 
     def reference(x: Any, *, axes: tuple[int, ...]) -> Any:
         if dtypes.is_complex(x.dtype):
@@ -127,7 +127,7 @@ def _over_axes(function: Callable[..., Any], *, greatest: bool) -> Callable[...,
 reduce_max_p, reduce_min_p = (
     Primitive(
         name=name, infer=reduce_infer(name, "bifc", of_nothing=False),
-        reference=_over_axes(function, greatest=op is ScalarOp.MAX),
+        reference=_over_axes(function, is_max=op is ScalarOp.MAX),
         jvp=_extreme_jvp, transpose=NoRule(f"{name} is not linear"), batch=reduce_batch, lower=Reduce(op),
     )
     for name, function, op in (("reduce_max", np.max, ScalarOp.MAX), ("reduce_min", np.min, ScalarOp.MIN))
@@ -301,16 +301,16 @@ def _arg(primitive: Primitive, operand: Value, axis: int, index_dtype: DType) ->
     named = axis_of(primitive.name, axis, len(x.type.shape))
     if kind_of(dtype_of(x)) == "c":
         check_not_empty(primitive.name, x.type, (named,))
-        x, primitive = _attains_lexicographic(x, named, greatest=primitive is argmax_p), argmax_p
+        x, primitive = _attains_lexicographic(x, named, is_max=primitive is argmax_p), argmax_p
     return bind(primitive, x, axis=named, index_dtype=np.dtype(index_dtype))
 
 
-def _attains_lexicographic(x: Any, axis: int, *, greatest: bool) -> Any:
+def _attains_lexicographic(x: Any, axis: int, *, is_max: bool) -> Any:
     """Return 1 where a complex number is the extreme, by real, then imaginary part, or where it is NaN; else 0."""
-    extreme, kept = reduce_max if greatest else reduce_min, [a for a in range(x.ndim) if a != axis]
+    extreme, kept = reduce_max if is_max else reduce_min, [a for a in range(x.ndim) if a != axis]
 
     def is_extreme(part: Any, among: Any) -> Any:
-        considered = select(among, part, full_like(part, -np.inf if greatest else np.inf))
+        considered = select(among, part, full_like(part, -np.inf if is_max else np.inf))
         return and_(among, eq(part, broadcast_in_dim(extreme(considered, (axis,)), x.shape, kept)))
 
     first, second = real(x), imag(x)

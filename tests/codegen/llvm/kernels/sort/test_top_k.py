@@ -21,9 +21,9 @@ _FUNCTION = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3
 
 @cache
 def loaded(kind: str, bits: int) -> LoadedModule:
-    text = top_k_definition(kind).replace("internal void @library.greatest", "void @library.greatest")
+    text = top_k_definition(kind).replace("internal void @library.topk", "void @library.topk")
     code = compile_object(f"{text}\nattributes #2 = {{ nounwind }}\n", vector_bits=bits)
-    return load_object(code, {}, export=f"library.greatest_{kind}")
+    return load_object(code, {}, export=f"library.topk_{kind}")
 
 
 def rows(kind: str, n: int) -> Array:
@@ -41,7 +41,7 @@ def test_the_greatest_of_rows_and_their_places(kind: str, bits: int) -> None:
     for n, k in ((1, 1), (9, 9), (64, 3), (200, 16), (333, 1), (333, 7)):
         x = rows(kind, n)
         values, places = np.zeros((len(x), k), x.dtype), np.zeros((len(x), k), np.int32)
-        call = _FUNCTION(loaded(kind, bits).address(f"library.greatest_{kind}"))
+        call = _FUNCTION(loaded(kind, bits).address(f"library.topk_{kind}"))
         call(x.ctypes.data, values.ctypes.data, places.ctypes.data, len(x), n, k)
         order = n - 1 - np.argsort(x[:, ::-1], axis=1, kind="stable")[:, ::-1][:, :k]
         np.testing.assert_array_equal(places, order)

@@ -60,13 +60,13 @@ def _scan(kind: str) -> str:
     return f"""\
 look:
   %l = phi i64 [ 0, %entry ], [ %l.next, %look.on ]
-  %greatest = phi i64 [ 0, %entry ], [ %first.key, %look.on ]
+  %largest = phi i64 [ 0, %entry ], [ %first.key, %look.on ]
   %l.at = getelementptr i64, ptr %places, i64 %l
   store i64 %l, ptr %l.at, align 8
   %first.at = getelementptr {element}, ptr %keys, i64 %l
   %first = load {element}, ptr %first.at, align {size}
 {_mapped(kind, "first")}
-  %descends = icmp ult i64 %first.key, %greatest
+  %descends = icmp ult i64 %first.key, %largest
   br i1 %descends, label %extremes, label %look.on
 look.on:
   %l.next = add i64 %l, 1

@@ -23,7 +23,7 @@ def top_k_definition(kind: str) -> str:
     return f"""\
 declare i64 @llvm.cttz.i64(i64, i1)
 {_put_definition(kind, greater)}
-define internal void @library.greatest_{kind}(ptr %source, ptr %values, ptr %places, i64 %rows, i64 %n, i64 %k) #2 {{
+define internal void @library.topk_{kind}(ptr %source, ptr %values, ptr %places, i64 %rows, i64 %n, i64 %k) #2 {{
 entry:
   %last = sub i64 %k, 1
   %left = sub i64 %n, %k
@@ -179,7 +179,7 @@ def split_top_k(kind: str) -> str:
     given = ("ptr %source", "ptr %values", "ptr %places", "i64 %n", "i64 %k")
     return f"""\
 declare void @tracer_share(ptr, ptr, i64, i64)
-define internal void @library.split.greatest_{kind}(ptr %source, ptr %values, ptr %places, i64 %rows, i64 %n, \
+define internal void @library.split.topk_{kind}(ptr %source, ptr %values, ptr %places, i64 %rows, i64 %n, \
 i64 %k, i64 %grain) #2 {{
   %given = alloca [{len(given)} x i64], align 8
 {keep(*given)}
@@ -194,7 +194,7 @@ define internal void @library.part.greatest_{kind}(ptr %given, i64 %begin, i64 %
   %source.part = getelementptr {KINDS[kind]}, ptr %source, i64 %skip
   %values.part = getelementptr {KINDS[kind]}, ptr %values, i64 %skip.kept
   %places.part = getelementptr i32, ptr %places, i64 %skip.kept
-  call void @library.greatest_{kind}(ptr %source.part, ptr %values.part, ptr %places.part, i64 %rows, i64 %n, i64 %k)
+  call void @library.topk_{kind}(ptr %source.part, ptr %values.part, ptr %places.part, i64 %rows, i64 %n, i64 %k)
   ret void
 }}
 """
