@@ -122,7 +122,7 @@ def test_cotangents_of_another_structure() -> None:
     fails(
         errors.ArgumentError,
         lambda: pullback(X),  # here
-        "vjp of lambda at @here: cotangents must have the structure of what they belong to\n"
+        "vjp of lambda at @here: cotangents must have the structure of outputs\n"
         "  expected (*, *)\n  got *\n"
         "  help: one leaf for each array, in the same containers",
     )
@@ -142,7 +142,7 @@ def test_tangents_of_another_structure_inside_a_tree() -> None:
     fails(
         errors.ArgumentError,
         lambda: jvp(lambda p: p["w"][0], ({"w": [X], "b": X},), ({"w": X, "b": X},)),  # here
-        "jvp of lambda at @here: tangents must have the structure of what they belong to\n"
+        "jvp of lambda at @here: tangents must have the structure of primals\n"
         "  expected [*] for tangents[0]['w']\n  got *\n  help: one leaf for each array, in the same containers",
     )
 

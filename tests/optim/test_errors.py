@@ -93,7 +93,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "the state of another chain": (
         lambda: optim.adamw(0.1).update(PARAMS, optim.chain(optim.adam(0.1)).init(PARAMS), PARAMS),
         ArgumentError,
-        ("update at test_errors.py:LINE: the state is that of another chain\n"
+        ("update at test_errors.py:LINE: the state belongs to another chain\n"
         "  expected 3 states, got 1\n  help: state = tx.init(params)"),
     ),
     "a word for a mask": (

@@ -123,6 +123,6 @@ def _check_source(source: Array, wanted: shapes.Shape, dtype: Any) -> None:
             message(
                 f"select_and_scatter{here()}: source has one value for every window",
                 f"expected {array_type(dtype, wanted)}, got {source.type}",
-                help="its shape is that of reduce_window's result",
+                help="it must have the shape of reduce_window's result",
             )
         )

@@ -46,7 +46,7 @@ def chained(name: str, *args: GradientTransformation) -> GradientTransformationE
         if len(state) != len(parts):
             raise ArgumentError(
                 message(
-                    f"update{here()}: the state is that of another chain",
+                    f"update{here()}: the state belongs to another chain",
                     f"expected {len(parts)} states, got {len(state)}",
                     help="state = tx.init(params)",
                 )

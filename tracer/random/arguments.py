@@ -111,7 +111,7 @@ def joint_shape(name: str, shape: Any, *parameters: Operand) -> Shape:
             message(
                 f"random.{name}{here()}: the parameters must broadcast to the shape",
                 f"got parameters {shown} for shape {shapes.show(result)}",
-                help="the shape is that of the whole result, parameters included",
+                help="the shape must be the whole result's, parameters included",
             )
         )
     return result

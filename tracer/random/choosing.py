@@ -167,7 +167,7 @@ def categorical(
     if not broadcasts_to(batch, sizes[len(prefix) :]):
         raise ShapeError(
             message(
-                f"random.categorical{here()}: the shape ends in that of the logits without the axis",
+                f"random.categorical{here()}: the shape must end in the logits' shape without the axis",
                 f"got shape {shapes.show(sizes)} for {given.type} and axis {axis}",
                 help=f"as in {(*prefix, *batch)}",
             )

@@ -44,7 +44,7 @@ def multivariate_normal(
             message(
                 f"random.{_NAME}{here()}: no such method",
                 f"got {method!r}",
-                help='leave it out: the factor is that of "cholesky"',
+                help='leave it out: the factor is always by "cholesky"',
             )
         )
     keys = one_key(_NAME, key)

@@ -211,7 +211,7 @@ def told(error: BaseException, name: str | None = None) -> TracerError | None:
             message(
                 f"memory does not suffice{place(user_source())}",
                 said[0].lower() + said[1:],
-                help="compute parts one after another, as by lax.map; jit(f).lower(x).memory() tells what f takes",
+                help="compute parts one after another, as by lax.map; jit(f).lower(x).memory() tells f's memory",
             )
         )
     if is_size:

@@ -43,7 +43,7 @@ def match_tangents(
         where = f" for {path}" if path != root else ""
         raise ArgumentError(
             message(
-                f"{what}{here()}: {root} must have the structure of what they belong to",
+                f"{what}{here()}: {root} must have the structure of {'outputs' if root == 'cotangents' else 'primals'}",
                 f"expected {trees.structure_text(wanted)}{where}",
                 f"got {trees.structure_text(found)}",
                 help="one leaf for each array, in the same containers",

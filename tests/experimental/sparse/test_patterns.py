@@ -314,7 +314,7 @@ ERRORS = [
      ("sparse_jacobian of swapped at {}: a block of the pattern is [*output, *input]\n  got (9, 8) for (9, 9)")),
     (lambda: tracer.sparse_jacobian(swapped, pattern=[np.ones((9, 9))])(X), errors.ArgumentError,
      ("sparse_jacobian of swapped at {}: the pattern has another structure than the result\n"
-      "  got [*], expected *\n  help: pass what tracer.jacobian_sparsity(f)(...) returns")),
+      "  got [*], expected *\n  help: pass the result of tracer.jacobian_sparsity(f)(...)")),
     (lambda: jit(lambda p: tracer.sparse_jacobian(swapped, pattern=p)(X).data)(np.ones((9, 9))), errors.ArgumentError,
      ("sparse_jacobian of swapped at {}: the pattern is known while tracing\n  got a traced one\n"
       "  help: let the function capture it")),

@@ -150,7 +150,7 @@ def test_index_arrays_that_do_not_broadcast_are_errors_of_indices_and_of_shapes(
 
 
 def test_values_that_do_not_fit_say_so() -> None:
-    with pytest.raises(ShapeError, match="the values must broadcast to what the index takes"):
+    with pytest.raises(ShapeError, match="the values must broadcast to the shape that the index takes"):
         tnp.zeros((3, 4)).at[0].set(tnp.ones(3))
 
 

@@ -109,7 +109,7 @@ def test_misuse_states_operation_place_expected_got_and_remedy() -> None:
     assert error_of(lambda: lax.sort((x, x), num_keys=3)) == [
         "sort: num_keys must lie between 1 and the number of operands",
         "  got num_keys=3 for 2",
-        "  help: the first num_keys operands are compared, the others follow",
+        "  help: the first num_keys operands are compared, all other operands follow",
     ]
     with pytest.raises(AxisError, match="axis 2 is out of range for 2 axes"):
         lax.cumsum(x, 2)

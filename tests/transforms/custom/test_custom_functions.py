@@ -255,7 +255,7 @@ MISTAKES = [
         lambda: grad(tracer.custom_gradient(lambda x: x))(1.0),
         (
             "custom_gradient lambda at @: the function must return (outputs, pullback)\n  got Array\n"
-            "  help: pullback takes the cotangents of the outputs and returns those of the arguments"
+            "  help: pullback takes the outputs' cotangents and returns the arguments' cotangents"
         ),
     ),
 ]

@@ -221,7 +221,7 @@ def _given(t: Traced, pattern: Any, single: bool) -> Pattern:
             message(
                 f"{t.what} of {t.chosen.name}{here()}: the pattern has another structure than the result",
                 f"got {trees.structure_text(structure)}, expected {trees.structure_text(wanted)}",
-                help=f"pass what tracer.{name}(f)(...) returns",
+                help=f"pass the result of tracer.{name}(f)(...)",
             )
         )
     blocks = iter(leaves)

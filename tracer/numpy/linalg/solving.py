@@ -225,7 +225,7 @@ def tensorinv(a: Any, ind: int = 2) -> Array:
     if ind <= 0 or prod(rows) != prod(columns):
         raise ShapeError(
             message(
-                f"tensorinv{here()}: the first ind > 0 axes must hold as many elements as the others",
+                f"tensorinv{here()}: the first ind > 0 axes must hold as many elements as the last ones",
                 f"got {x.type}, ind={ind}",
                 help="another ind splits the axes elsewhere",
             )

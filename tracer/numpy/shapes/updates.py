@@ -112,7 +112,7 @@ def _fitted(v: Array, index: Index, how: Update) -> Array:
     if v.ndim > len(sizes) or any(n not in (1, m) for n, m in pairs):
         raise ShapeError(
             message(
-                f"{how.name}{here()}: the values must broadcast to what the index takes",
+                f"{how.name}{here()}: the values must broadcast to the shape that the index takes",
                 f"got {v.type} for {shape.show(sizes)}",
                 help="slice or reshape the values, or take other places",
             )

@@ -38,7 +38,7 @@ def _sort_infer(*xs: Type, dimension: int, is_stable: bool, num_keys: int) -> tu
             message(
                 f"sort{here()}: num_keys must lie between 1 and the number of operands",
                 f"got num_keys={num_keys} for {len(xs)}",
-                help="the first num_keys operands are compared, the others follow",
+                help="the first num_keys operands are compared, all other operands follow",
             )
         )
     check_kinds("sort", xs[:num_keys], "bifc")

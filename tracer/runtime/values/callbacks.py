@@ -98,7 +98,7 @@ def _promised_type(what: str, leaf: Any) -> Type:
     if not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
         raise ArgumentError(
             message(
-                f"{what}{here()}: result_shape_dtypes holds what has a shape and a dtype",
+                f"{what}{here()}: result_shape_dtypes must hold values with a shape and a dtype",
                 f"got {leaf!r}",
                 help='as in tracer.ShapeDtypeStruct((3,), "float32")',
             )

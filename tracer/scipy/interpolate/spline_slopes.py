@@ -99,7 +99,7 @@ def periodic_slopes(places: Array, values: Array) -> Array:
     known = concrete_value(values)
     if known is not None and not ((abs(known[0] - known[-1]) <= 1e-8 + 1e-5 * abs(known[-1])).all()):
         raise ArgumentError(
-            message(f"CubicSpline{here()}: the first and the last value of a period are equal", "got others")
+            message(f"CubicSpline{here()}: the first and the last value of a period must be equal", "they differ")
         )
     n, h = places.size - 1, diff(places)
     m = diff(values, axis=0) / h[:, None]

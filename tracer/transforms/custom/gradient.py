@@ -60,7 +60,7 @@ def _pair(result: Any, name: str) -> tuple[Any, Any]:
             message(
                 f"custom_gradient {name}{here()}: the function must return (outputs, pullback)",
                 f"got {type(result).__name__}",
-                help="pullback takes the cotangents of the outputs and returns those of the arguments",
+                help="pullback takes the outputs' cotangents and returns the arguments' cotangents",
             )
         )
     return result
