@@ -210,7 +210,7 @@ def _write_lanes(writer: BlockWriter, x: Atom, values: Var, bases: Sequence[Var]
     ]  # fmt: skip
     if any(size(v.type) < prod(stack) * k * k for v, k in zip(bases, (m, n), strict=False)):
         stacks.append(Stack(None, None, max(m, n), max(m, n), x.type.dtype))
-    write_lanes(writer, stacks, prod(stack), max(m, n), Sweeps(steps.start, steps.sweep, steps.finish, MOST_SWEEPS))
+    write_lanes(writer, stacks, prod(stack), max(m, n), Sweeps(steps.start, steps.sweep, steps.finish, MAX_SWEEPS))
 
 
 def write_geev(writer: BlockWriter, equation: Equation) -> None:

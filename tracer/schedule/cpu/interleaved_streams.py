@@ -30,7 +30,7 @@ from tracer.ir.scalar import ScalarOp
 from tracer.ir.target import Machine
 from tracer.schedule.terms.loop_slicing import moved
 
-LEAST_ROW: Final = 3 << 10
+MIN_ROW: Final = 3 << 10
 """Bytes of a row that is stored so: its first and last lines are fetched, and other rows have theirs."""
 
 

@@ -183,10 +183,10 @@ define internal void @library.split.topk_{kind}(ptr %source, ptr %values, ptr %p
 i64 %k, i64 %grain) #2 {{
   %given = alloca [{len(given)} x i64], align 8
 {keep(*given)}
-  call void @tracer_share(ptr @library.part.greatest_{kind}, ptr %given, i64 %rows, i64 %grain)
+  call void @tracer_share(ptr @library.part.topk_{kind}, ptr %given, i64 %rows, i64 %grain)
   ret void
 }}
-define internal void @library.part.greatest_{kind}(ptr %given, i64 %begin, i64 %end) #2 {{
+define internal void @library.part.topk_{kind}(ptr %given, i64 %begin, i64 %end) #2 {{
 {kept(*given)}
   %rows = sub i64 %end, %begin
   %skip = mul i64 %begin, %n
