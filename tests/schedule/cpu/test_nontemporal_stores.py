@@ -166,9 +166,9 @@ def test_the_machine_says_how_many_strands_there_are() -> None:
     a, o = (Buffer(name, F32, 1 << 20, Space.ARGUMENT, written=name == "o") for name in "ao")
     across = moves(F32, 4096, lambda i: at((i, 1)), a, o)
     stores = [s for s in across.body.statements if isinstance(s, Store)]
-    nest = in_strands(across, stores, 0, integer(4096), 1024, replace(CPU.machine, streams=(8, 2)))
-    strands = [s for s in statements_of(Block(tuple(nest))) if isinstance(s, For) and s.kind is LoopKind.SERIAL]
-    assert int(strands[1].stop.value) == 8
+    nest = in_streams(across, stores, 0, integer(4096), 1024, replace(CPU.machine, streams=(8, 2)))
+    streams = [s for s in statements_of(Block(tuple(nest))) if isinstance(s, For) and s.kind is LoopKind.SERIAL]
+    assert int(streams[1].stop.value) == 8
 
 
 @pytest.mark.parametrize(
