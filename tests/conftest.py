@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+import tracer
+
 gc.set_threshold(20_000, 20, 20)  # by Python's own, a twelfth of the time of the laws goes into visits of what lives on
 os.environ["TRACER_KERNEL_DIR"] = ""  # what tests compile is neither read from the user's cache nor left there
 
@@ -41,6 +43,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write tests/golden/ anew from what the code prints now"
     )
+    parser.addoption("--device", help="make arrays on this device, such as cuda-sim, in all tests but those left")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    device = config.getoption("--device")
+    if device is not None:
+        tracer.config.default_device = device
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tracer import devices
+from tracer import config, devices
+from tracer import numpy as tnp
 from tracer.errors import DeviceError, SettingError
 from tracer.settings import JAXS, SETTINGS, Config, default_matmul_precision, enable_x64
 
@@ -121,13 +122,13 @@ def test_a_setting_cannot_be_deleted() -> None:
         del Config().threads
 
 
-@pytest.mark.parametrize("name", ["cuda", "cuda:1"])
-def test_a_gpu_is_no_default_device(name: str) -> None:
-    config = Config()
-    for change in (lambda: setattr(config, "default_device", name), lambda: config.update("default_device", name)):
-        with pytest.raises(DeviceError, match=f"^config.default_device: arrays are made on the CPU, not on '{name}'\n"):
-            change()
-    assert config.default_device == "cpu"
+@pytest.mark.parametrize("name", ["cuda", "gpu:1"])
+def test_a_missing_default_device_is_refused_where_an_array_is_made(name: str) -> None:
+    with (
+        config.using(default_device=name),
+        pytest.raises(DeviceError, match=r"^zeros at test_settings.py:\d+: no device 'cuda:"),
+    ):
+        tnp.zeros(2)
 
 
 def test_the_error_says_what_the_setting_is_and_what_it_takes() -> None:

@@ -33,8 +33,8 @@ from tracer.runtime.eager.execute import prepared as _prepare
 from tracer.runtime.jit.jit import JitFunction as _JitFunction
 from tracer.runtime.jit.jit import block_until_ready, disable_jit, effects_barrier, jit
 from tracer.runtime.jit.trace_call import eval_shape, make_program
-from tracer.runtime.system.devices import CpuDevice as Device
 from tracer.runtime.system.devices import (
+    Device,
     default_backend,
     default_device,
     device_count,
@@ -46,6 +46,7 @@ from tracer.runtime.system.devices import (
     process_index,
 )
 from tracer.runtime.system.devices import others as _others
+from tracer.runtime.system.devices import trace_named as _trace_named
 from tracer.runtime.system.ignore_fp_warnings import quietly as _quietly
 from tracer.runtime.system.shardings import NamedSharding, make_mesh, reshard, set_mesh, shard_map
 from tracer.runtime.system.shardings import PartitionSpec as P
@@ -105,7 +106,7 @@ checkpoint_policies = ad_checkpoint.checkpoint_policies
 # Only here do lower layers get functions of higher ones: execution outside traces, copies, devices, and the methods of
 # Array. Libraries with a registry of array types get ours.
 _eager.execute, _eager.prepare, _eager.quietly = _execute, _prepare, _quietly
-_eager.widened, _eager.copied = _widened, _copied
+_eager.widened, _eager.copied, _eager.trace_named = _widened, _copied, _trace_named
 _others.module = _LazyModule("tracer.runtime.cuda.devices")
 _install(Array)
 _install_interop()

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar, overl
 
 import numpy as np
 
-from tracer.errors import DeviceError, SettingError, message
+from tracer.errors import SettingError, message
 from tracer.lazy import LazyModule
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ class Gate:
 
     def __init__(self) -> None:
         self.words = (ctypes.c_int64 * 2)()
-        self.closed = 0  # the first word again, as a Python integer
+        self.closed = self.words[0] = 1  # the first word again, as a Python integer
+        self._is_elsewhere = True  # until the setting is read
         self.overridden = 0  # the number of blocks that override settings, in all threads
         self._lock = threading.Lock()
         self.epoch = 0  # the version again, as a Python integer
@@ -64,6 +65,12 @@ class Gate:
         self._mine.count -= 1
         with self._lock:
             self.closed = self.words[0] = self.closed - 1
+
+    def hold(self, elsewhere: bool) -> None:
+        """Keep the gate closed on all threads while arrays are made elsewhere than on the CPU."""
+        with self._lock:
+            self.closed = self.words[0] = self.closed + elsewhere - self._is_elsewhere
+            self._is_elsewhere = elsewhere
 
     def override(self, blocks: int) -> None:
         """Count blocks that override settings, as entered (1) or left (-1); each also closes and opens the gate."""
@@ -85,12 +92,12 @@ class Gate:
     @property
     def is_open_here(self) -> bool:
         """Whether this thread has no reason to keep the gate closed."""
-        return self._mine.count == 0
+        return self._mine.count == 0 and not self._is_elsewhere
 
     def _reset(self) -> None:
         """Keep this thread's reasons alone, after a fork."""
         self._lock = threading.Lock()
-        self.closed = self.words[0] = self._mine.count
+        self.closed = self.words[0] = self._mine.count + self._is_elsewhere
         self.overridden = self._mine.overriding
 
 
@@ -140,20 +147,24 @@ class Setting(Generic[T]):
         if name not in values:
             text = os.environ.get(self.variable)
             values[name] = self.default if text is None else self.checked(text, self.variable)
+            self._apply(config)
         return values[name]  # type: ignore[no-any-return]
 
     def __set__(self, config: Config, value: Any) -> None:
         config._values[self.name] = self.checked(value, f"config.{self.name}")
         gate.changed()
+        self._apply(config)
+
+    def _apply(self, of: Config) -> None:
         if self.name == "threads":
             thread_count_in_force()
+        elif self.name == "default_device" and of is config:
+            gate.hold(of._values[self.name] != "cpu")
 
     def checked(self, value: Any, origin: str) -> T:
         """Return the value in the setting's own type. Raises SettingError if the setting does not accept it."""
         try:
             return self.read(value)
-        except DeviceError:
-            raise
         except Exception:  # int, dtype and Path raise many kinds for objects of other types
             raise SettingError(
                 message(f"{origin} does not take {_shown(value)}", f"it is {self.meaning}", help=f"give {self.takes}")
@@ -207,13 +218,12 @@ def _read_bool(value: Any) -> bool:
 
 
 def _read_device(value: Any) -> str:
-    name, colon, ordinal = str(value).partition(":")
-    if name in ("cuda", "cuda-sim") and (ordinal.isdecimal() or not colon):
-        text = f"config.default_device: arrays are made on the CPU, not on {str(value)!r}"
-        raise DeviceError(message(text, help=f"move them: tracer.device_put(x, {str(value)!r})"))
-    if name != "cpu" or ordinal not in ("", "0"):
+    name, colon, ordinal = ("cpu" if value is None else str(value)).partition(":")
+    if name == "cpu" and ordinal in ("", "0"):
+        return "cpu"
+    if name not in ("cuda", "gpu", "cuda-sim") or not (ordinal.isdecimal() or not colon):
         raise ValueError
-    return "cpu"
+    return f"{name.replace('gpu', 'cuda')}:{int(ordinal or 0)}"
 
 
 def _read_bits(value: Any) -> int | None:
@@ -292,7 +302,7 @@ class Config:
         "whether library calls, too, give the same bits for any number of threads",
         False, _read_bool, "True or False",
     )  # fmt: skip
-    default_device = Setting("where arrays are made", "cpu", _read_device, '"cpu"')
+    default_device = Setting("where arrays are made", "cpu", _read_device, '"cpu", "cuda:0" or "cuda-sim"')
     cache_dir = Setting["pathlib.Path | None"](
         "the directory of compiled programs kept between processes; None for no such directory",
         None, _read_directory, "a path, or None",

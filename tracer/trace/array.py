@@ -1,6 +1,6 @@
 """`Array`: a handle on an immutable value, concrete or traced.
 
-    concrete:  _value is a NumPy array, C-contiguous and aligned; _trace is None
+    concrete:  _value is a NumPy array, C-contiguous and aligned; _trace is None; _atom may be FOLLOWS
     on device: _value is a DeviceValue; _trace is the device's, which never closes
     traced:    _trace is the trace it belongs to and _atom its variable there;
                _value is None, or the Array of the enclosing level that holds its value (define-by-run)
@@ -48,6 +48,9 @@ else:
 
 Failure = type[TracedValueError]
 
+FOLLOWS: Any = (
+    object()
+)  # in place of a variable: an array made of NumPy's or of numbers, which follows others to their device
 PROTECTED = -1  # the owner of handles that no trace may rebind: arguments of jit and vmap
 
 
@@ -388,6 +391,11 @@ def concrete_value(array: Array) -> Any:
 def is_recorded(array: Array) -> bool:
     """Whether a trace records the operations on an array. A device runs them at once."""
     return array._trace is not None and not array._trace.is_device
+
+
+def follows(array: Array) -> bool:
+    """Whether an array of the host goes along to a device: of NumPy's or of numbers, without axes, or random keys."""
+    return array._trace is None and (array._atom is FOLLOWS or not array.shape or isinstance(array.type, KeyType))
 
 
 def require_concrete(array: Array) -> np.ndarray[Any, Any]:

@@ -11,7 +11,7 @@ from tracer.errors import ArgumentError, DTypeError, message
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.settings import config
-from tracer.trace.array import Array, concrete
+from tracer.trace.array import FOLLOWS, Array, concrete
 from tracer.trace.source import here
 from tracer.trace.state import state
 from tracer.trace.trace import eager
@@ -51,8 +51,8 @@ def as_array(value: Any, what: str = "an argument", *, copy: bool = True) -> Arr
         return value
     if isinstance(value, np.ndarray):
         if not copy or state.outside is None:
-            return concrete(native(value, what, copy=copy))
-        return concrete(state.outside.copy_of(value, native(value, what, copy=False)))
+            return _following(native(value, what, copy=copy))
+        return _following(state.outside.copy_of(value, native(value, what, copy=False)))
     if isinstance(value, np.generic):
         return concrete(native(np.asarray(value), what, copy=False))
     if isinstance(value, bool | int | float | complex):
@@ -61,7 +61,7 @@ def as_array(value: Any, what: str = "an argument", *, copy: bool = True) -> Arr
         except OverflowError:
             raise DTypeError(_too_large(what, int(value.real))) from None
     if hasattr(value, "__array__") or isinstance(value, memoryview | buffer):
-        return concrete(native(np.asarray(value), what, copy=copy))
+        return _following(native(np.asarray(value), what, copy=copy))
     kind = type(value).__name__
     raise ArgumentError(
         message(
@@ -70,6 +70,12 @@ def as_array(value: Any, what: str = "an argument", *, copy: bool = True) -> Arr
             help=_remedy(what, value),
         )
     )
+
+
+def _following(value: np.ndarray[Any, Any]) -> Array:
+    array = concrete(value)
+    array._atom = FOLLOWS
+    return array
 
 
 def _too_large(what: str, value: int) -> str:

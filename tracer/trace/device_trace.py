@@ -6,13 +6,15 @@ So `grad`, `vmap` and `jit` treat arrays on a device as they treat arrays of an 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from tracer.errors import DeviceError, message
 from tracer.ir.program import Program
-from tracer.trace.array import Array, concrete
+from tracer.trace.array import Array, concrete, follows, is_recorded
 from tracer.trace.device_value import DeviceValue
-from tracer.trace.trace import Process, Trace
+from tracer.trace.source import here
+from tracer.trace.trace import Process, Trace, default_trace
 
 
 class Device(Protocol):
@@ -24,8 +26,8 @@ class Device(Protocol):
     def run(self, program: Program, operands: Sequence[Array]) -> list[Array]:
         """Start a program on arrays of the device, and arrays of the host, which follow. Return its results."""
 
-    def checked(self, name: str, x: Array, *, follows: bool = True) -> Array:
-        """Return an operand. Raises DeviceError if it lies elsewhere and does not follow."""
+    def checked(self, name: str, x: Array) -> Array:
+        """Return an operand. Raises DeviceError if it lies elsewhere and does not follow: see `follows`."""
 
 
 class DeviceTrace(Trace):
@@ -52,7 +54,9 @@ class DeviceTrace(Trace):
 
 
 def device_of(array: Array) -> Any:
-    """Return the device that an array lies on, None for arrays of the host and of other traces."""
+    """Return the device that an array lies on, None for arrays of the host and of staged programs."""
+    while isinstance(array._value, Array):  # through the levels of derivatives
+        array = array._value
     trace = array._trace
     return trace.device if isinstance(trace, DeviceTrace) else None
 
@@ -64,3 +68,35 @@ def beside(other: Any, array: Array) -> Array:
         return array
     there: Array = device.put(array)
     return there
+
+
+def together(arrays: Sequence[Array], what: str, names: Callable[[], Sequence[str]], device: Any = None) -> list[Array]:
+    """Return arrays on one device: that of the first on any, else the default if all follow.
+
+    what: the call, for errors. names: of the arrays, for errors. device: the call's own, if it has one. Arrays of
+    staged programs stay as they are. Raises DeviceError where other arrays lie elsewhere.
+    """
+    first = next((n for n, x in enumerate(arrays) if device_of(x) is not None), None)
+    if device is None:
+        if first is not None:
+            device = device_of(arrays[first])
+        elif (trace := default_trace(arrays)) is not None:
+            device = trace.device
+        else:
+            return list(arrays)
+    placed = []
+    for n, array in enumerate(arrays):
+        elsewhere = device_of(array)
+        if follows(array):
+            array = device.put(array)
+        elif elsewhere is not device and not (elsewhere is None and is_recorded(array)):
+            found, there = names(), elsewhere or "cpu"
+            raise DeviceError(
+                message(
+                    f"{what}{here()}: its arguments lie on two devices",
+                    f"{'the call' if first is None else found[first]} is on {device}, {found[n]} on {there}",
+                    help=f"move one of them: tracer.device_put(x, {str(device)!r})",
+                )
+            )
+        placed.append(array)
+    return placed

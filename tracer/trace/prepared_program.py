@@ -70,7 +70,7 @@ class Operation:
         if trace is not None and trace.is_device and state.staging is None:
             for x in operands:
                 if x.__class__ is Array:
-                    trace.device.checked(self.primitive.name, x, follows=False)
+                    trace.device.checked(self.primitive.name, x)
         return bind_all(self.primitive, operands, self.params)
 
 

@@ -24,8 +24,8 @@ from tracer.ir import dtypes
 from tracer.ir.primitive import Primitive
 from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var, infer_types
 from tracer.ir.types import ArrayType, Type, array_type
-from tracer.settings import gate
-from tracer.trace.array import PROTECTED, Array, described, fixed, leak, traced
+from tracer.settings import config, gate
+from tracer.trace.array import FOLLOWS, PROTECTED, Array, described, fixed, follows, is_recorded, leak, traced
 from tracer.trace.custom_rule_scope import check_enclosed, closure_error
 from tracer.trace.source import assigned_name, place, user_source
 from tracer.trace.state import state
@@ -112,7 +112,7 @@ class Trace:
         The traced function may rebind a handle made since this trace opened, so the constant holds its present value.
         """
         by_value = array._owner >= self.serial or array._owner == PROTECTED
-        key = id(array) if not by_value else id(array._value if array._atom is None else array._atom)
+        key = id(array) if not by_value else id(array._atom if is_recorded(array) else array._value)
         variable = self.lifted.get(key)
         if variable is None:
             stand_in = state.stand_ins.get(id(array))
@@ -122,7 +122,10 @@ class Trace:
             if state.enclosure is not None and array._trace is not None:
                 check_enclosed(array._trace, [array])
             variable = self.lifted[key] = Var(array.type)
-            self.constants.append((variable, fixed(array) if by_value else array))
+            constant = fixed(array) if by_value else array
+            if array._trace is None and array._owner >= self.serial:
+                constant._atom = FOLLOWS  # the traced function made it
+            self.constants.append((variable, constant))
         return variable
 
     def emit(
@@ -229,10 +232,11 @@ class EagerSlot:
 
     execute: returns the outputs. prepare: returns the prepared call for operands of these types. widened: returns the
     outputs for operands of narrow storage dtypes, computed in wide ones by the function given first. copied: returns
-    a NumPy array as a native C-contiguous copy. quietly: calls a function where NumPy does not warn.
+    a NumPy array as a native C-contiguous copy. quietly: calls a function where NumPy does not warn. trace_named:
+    returns the trace of a device.
     """
 
-    __slots__ = ("copied", "execute", "prepare", "quietly", "widened")
+    __slots__ = ("copied", "execute", "prepare", "quietly", "trace_named", "widened")
 
     def __init__(self) -> None:
         self.execute: Run = _not_installed
@@ -240,6 +244,7 @@ class EagerSlot:
         self.quietly: Callable[..., Any] = _not_installed
         self.widened: Callable[[Run, Primitive, Sequence[Operand], Mapping[str, Any]], list[Array]] = _not_installed
         self.copied: Callable[[np.ndarray[Any, Any], dtypes.DType], np.ndarray[Any, Any]] = _not_installed
+        self.trace_named: Callable[[str], Trace] = _not_installed
 
 
 def _not_installed(*_: Any) -> Any:
@@ -253,8 +258,10 @@ def bind_all(primitive: Primitive, operands: Sequence[Operand], params: Mapping[
     """Return all outputs of an operation, recorded by the trace that it belongs to, or run outside all traces."""
     trace = state.staging
     level = -1 if trace is None else trace.level  # a device's is 0
+    is_new = True
     for operand in operands:
         if type(operand) is Array:
+            is_new = False
             own = operand._trace
             if own is not None:
                 if not own.is_open:
@@ -262,9 +269,15 @@ def bind_all(primitive: Primitive, operands: Sequence[Operand], params: Mapping[
                 if own.level > level:
                     check_alive(operand)
                     trace, level = own, own.level
+    if trace is None and gate.closed:
+        trace = default_trace(operands)
     try:
         if trace is None:
-            return list(eager.execute(primitive, operands, params))
+            results = list(eager.execute(primitive, operands, params))
+            if is_new:
+                for x in results:
+                    x._atom = FOLLOWS
+            return results
         return trace.process(trace, primitive, operands, params, user_source())
     except StorageDTypeError:
         pass  # leaves the handler, so that later errors have no context
@@ -272,6 +285,14 @@ def bind_all(primitive: Primitive, operands: Sequence[Operand], params: Mapping[
         check_operands(primitive, operands)
         raise
     return eager.widened(bind_all, primitive, operands, params)
+
+
+def default_trace(operands: Sequence[Operand]) -> Trace | None:
+    """Return the trace of the default device, which takes operations on arrays that follow, None for the CPU's."""
+    name = config.default_device
+    if name == "cpu" or state.staging is not None or not all(not isinstance(x, Array) or follows(x) for x in operands):
+        return None
+    return eager.trace_named(name)
 
 
 def check_operands(primitive: Primitive, operands: Sequence[Any]) -> None:

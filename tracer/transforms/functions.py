@@ -9,9 +9,11 @@ from typing import Any
 
 from tracer.errors import ArgumentError, DTypeError, TracerError, message
 from tracer.ir.program import Literal
+from tracer.settings import gate
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
+from tracer.trace.device_trace import together
 from tracer.trace.source import here
 from tracer.trace.tracebacks import call_user
 
@@ -27,7 +29,7 @@ def flatten_arguments(arguments: Any, what: str, names: Callable[[], list[str]])
 
     what: the operation, for errors. names: the names of the leaves, for errors. Raises as `as_array`.
     """
-    if arguments.__class__ is tuple and len(arguments) == 1 and arguments[0].__class__ is Array:
+    if arguments.__class__ is tuple and len(arguments) == 1 and arguments[0].__class__ is Array and not gate.closed:
         return [arguments[0]], trees.ONE
     leaves, structure = trees.flatten_values(arguments)
     return arrays_of(leaves, what, names), structure
@@ -35,9 +37,12 @@ def flatten_arguments(arguments: Any, what: str, names: Callable[[], list[str]])
 
 def arrays_of(leaves: Sequence[Any], what: str, names: Callable[[], list[str]]) -> list[Array]:
     """Return the leaves as arrays. what, names: as for `flatten_arguments`. Raises as `as_array`."""
-    return [
+    arrays = [
         leaf if isinstance(leaf, Array) else _named(leaf, position, what, names) for position, leaf in enumerate(leaves)
     ]
+    if gate.closed or any(x._trace is not None for x in arrays):
+        return together(arrays, what, names)
+    return arrays
 
 
 def _named(leaf: Any, position: int, what: str, names: Callable[[], list[str]]) -> Array:

@@ -17,7 +17,7 @@ from tracer.ir.types import StackType, is_differentiable, tangent_type
 from tracer.primitives.control.custom.constants_to_literals import close_over
 from tracer.primitives.control.reverse.rerun_for_residuals import repeating
 from tracer.primitives.control.safe_operands import unchanged
-from tracer.trace.array import Array
+from tracer.trace.array import Array, is_recorded
 from tracer.trace.memo import remembered
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all, open_trace, stage_process
@@ -86,7 +86,7 @@ def _residual_sources(
 
 def identity(array: Array) -> Any:
     """Return a value's identity: its variable, or the id of the handle, which is alive, for a value from outside."""
-    return id(array) if array._atom is None else array._atom
+    return array._atom if is_recorded(array) else id(array)
 
 
 def linearize_equation(

@@ -10,13 +10,15 @@ from tracer.errors import ArgumentError, AxisError, message
 from tracer.ir.program import Literal
 from tracer.ir.types import Type, with_shape
 from tracer.primitives.base.shapes import broadcast_in_dim, moveaxis
+from tracer.primitives.control.calls import call_p
 from tracer.trace import trees
 from tracer.trace.array import Array, fixed, renewed
+from tracer.trace.device_trace import DeviceTrace
 from tracer.trace.source import here
 from tracer.trace.stage import stage
-from tracer.trace.state import named_axis
+from tracer.trace.state import named_axis, state
 from tracer.trace.tracebacks import call_user, wrapping
-from tracer.transforms.batch import batch_forward
+from tracer.transforms.batch import batch_equation, batch_forward
 from tracer.transforms.context import to_front
 from tracer.transforms.functions import (
     argument_names,
@@ -86,7 +88,11 @@ def vmap(
             staged = stage(flat, example_types, name=name, protected=True)
         operands = [*staged.constants, *leaves]
         operand_axes = [None] * len(staged.constants) + [axis % x.ndim for x, axis in zip(leaves, mapped, strict=True)]
-        outputs, found = batch_forward(staged.program, operands, operand_axes, size, axis_name)
+        if state.staging is None and any(isinstance(x._trace, DeviceTrace) for x in operands):
+            params = {"program": staged.program, "inline": True}  # as one program, not an operation at a time
+            outputs, found = batch_equation(call_p, operands, operand_axes, params, size, axis_name)
+        else:
+            outputs, found = batch_forward(staged.program, operands, operand_axes, size, axis_name)
         wanted = trees.broadcast_prefix(out_axes, holder[1], f"out_axes of vmap of {name}")
         rows = enumerate(zip(outputs, found, wanted, strict=True))
         placed = [_place(y, a, w, size, name, partial(result_name, holder[1], n)) for n, (y, a, w) in rows]

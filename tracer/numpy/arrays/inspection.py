@@ -8,7 +8,7 @@ from tracer.errors import ArgumentError, message
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.numpy.core.dtypes import isdtype
-from tracer.runtime.system.devices import CPU, check_device, devices
+from tracer.runtime.system.devices import devices, found_device
 from tracer.settings import config
 from tracer.trace.source import here
 
@@ -34,7 +34,7 @@ class NamespaceInfo:
 
     def default_device(self) -> Any:
         """Return the device on which arrays are created by default."""
-        return CPU
+        return found_device(None, "default_device")
 
     def devices(self) -> tuple[Any, ...]:
         """Return all devices."""
@@ -42,7 +42,7 @@ class NamespaceInfo:
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
         """Return the dtypes of arrays created without a dtype: `config.default_float` and `default_int`."""
-        check_device(device, "default_dtypes")
+        found_device(device, "default_dtypes")
         real = config.default_float
         return {
             "real floating": real, "complex floating": dtypes.complex_dtype(real),
@@ -51,7 +51,7 @@ class NamespaceInfo:
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
         """Return the dtypes of one kind, of several, or all. The standard omits float16, bfloat16 and narrow dtypes."""
-        check_device(device, "dtypes")
+        found_device(device, "dtypes")
         if kind is None:
             return dict(_STANDARD)
         if not (isinstance(kind, str) or (isinstance(kind, tuple) and all(isinstance(k, str) for k in kind))):

@@ -16,9 +16,10 @@ from tracer.numpy.elementwise import arithmetic, logic, rounding
 from tracer.numpy.shapes import joining, manipulation, take
 from tracer.primitives.elementwise.complex import complex as join
 from tracer.primitives.elementwise.conversion import bitcast_convert_type
-from tracer.runtime.system.devices import check_device, device_of, put_on
+from tracer.runtime.system.devices import device_of, put_on
 from tracer.runtime.values.fresh_handles import another, makes_new
 from tracer.trace.array import Array
+from tracer.trace.device_value import DeviceValue
 from tracer.trace.source import here
 
 
@@ -52,8 +53,7 @@ def astype(
     Array([ 1, -1], i64)
     """
     del order, subok, copy
-    check_device(device, "astype")
-    result = dtypes_.astype(self, dtype)
+    result = dtypes_.astype(put_on(self, device, "astype"), dtype)
     if casting is not None:
         dtypes_.check_cast("astype", self, result.dtype, casting)
     return result
@@ -188,11 +188,13 @@ def flatten(self: Array, order: str = "C") -> Array:
 
 
 def block_until_ready(self: Array) -> Array:
-    """Return the array after it was computed. On a CPU that is always the case.
+    """Return the array once it is computed, which it always is on a CPU. Raises faults of programs on a device.
 
     >>> tnp.arange(3).block_until_ready()
     Array([0, 1, 2], i64)
     """
+    if isinstance(self._value, DeviceValue):
+        self._value.wait()
     return self
 
 

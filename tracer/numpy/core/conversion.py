@@ -16,7 +16,7 @@ from tracer.primitives.arrays.slice_pad_concatenate import concatenate
 from tracer.primitives.base.broadcasting import broadcast_in_dim, expand_dims
 from tracer.primitives.elementwise.conversion import convert_element_type, dtype_named
 from tracer.settings import config
-from tracer.trace.array import KEY_DTYPE, Array, concrete, concrete_value
+from tracer.trace.array import KEY_DTYPE, Array, concrete_value
 from tracer.trace.convert import as_array
 from tracer.trace.source import here
 
@@ -46,7 +46,7 @@ def array_of(name: str, x: Any, *, copy: bool = True) -> Array:
 def _nested(name: str, x: Sequence[Any]) -> Array:
     """Return a list or tuple as an array: one constant if it holds no Array, else its elements stacked."""
     if _FLOATS.issuperset(map(type, x)):  # a fast path
-        return concrete(np.array(x, config.default_float))
+        return as_array(np.array(x, config.default_float), copy=False)
     if _holds_array(x):
         elements = unified(name, [array_of(name, element) for element in x])
         shape = elements[0].shape

@@ -22,10 +22,11 @@ from tracer.numpy.core.promotion import literal
 from tracer.primitives.base.broadcasting import broadcast_in_dim
 from tracer.primitives.base.shapes import reshape
 from tracer.runtime.eager.call_cache import cached
-from tracer.runtime.system.devices import check_device
+from tracer.runtime.system.devices import made, made_on
 from tracer.runtime.values.fresh_handles import another
 from tracer.settings import config
 from tracer.trace.array import Array
+from tracer.trace.device_trace import device_of
 from tracer.trace.integers import integer
 from tracer.trace.source import here
 
@@ -52,10 +53,8 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
                 return another(a) if copy else a
         elif (found := plain_array(a, dtype)) is not None:
             return found
-    if device is not None:
-        check_device(device, "asarray")
     if copy is False:
-        return _uncopied(a, dtype)
+        return made(_uncopied(a, dtype), device, "asarray")
     array = from_dlpack(a, copy=copy) if speaks_dlpack_only(a) else array_of("asarray", a)
     if dtype is not None:
         wanted = dtype_of_argument("asarray", dtype)
@@ -63,7 +62,10 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
             array = _narrowed(array, a, wanted)
         elif array.dtype != wanted or array.weak_type:
             array = _converted(array, wanted)
-    return another(array) if copy and array is a else array
+    if type(a) is Array and device is None:
+        return another(array) if copy and array is a else array
+    found = made(array, device, "asarray")
+    return another(found) if copy and found is a else found
 
 
 def _uncopied(a: Any, dtype: Any) -> Array:
@@ -142,7 +144,8 @@ def full(shape: ShapeLike, fill_value: Any, dtype: Any = None, *, device: Any = 
     Array([[7., 7.],
            [7., 7.]], f64*)
     """
-    check_device(device, "full")
+    if device is not None:
+        return made_on("full", device, full, shape, fill_value, dtype)
     return _spread("full", asarray(fill_value, dtype), shape_argument("full", shape))
 
 
@@ -191,9 +194,10 @@ def empty(shape: ShapeLike, dtype: Any = None, *, device: Any = None) -> Array:
 
 
 def _filled(name: str, shape: Any, value: int, dtype: Any, device: Any, weak: bool = False) -> Array:
-    check_device(device, name)
+    if device is not None:
+        return made_on(name, device, _filled, name, shape, value, dtype, None, weak)
     wanted = config.default_float if dtype is None else dtype_of_argument(name, dtype)
-    return broadcast_in_dim(literal(name, value, wanted, weak), shape_argument(name, shape), ())
+    return made(broadcast_in_dim(literal(name, value, wanted, weak), shape_argument(name, shape), ()), None, name)
 
 
 def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
@@ -207,7 +211,9 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
     """
     like, weak, sizes = _like("full_like", a, dtype, shape)
     value = astype(asarray(fill_value), like) if isinstance(fill_value, Array) else asarray(fill_value, like)
-    check_device(device, "full_like")
+    place = _beside(a, device)
+    if place is not None:
+        return made_on("full_like", place, _spread, "full_like", cast(value, like, weak), sizes)
     return _spread("full_like", cast(value, like, weak), sizes)
 
 
@@ -220,7 +226,7 @@ def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = No
     Array([0, 0], i64)
     """
     like, weak, sizes = _like("zeros_like", a, dtype, shape)
-    return _filled("zeros_like", sizes, 0, like, device, weak)
+    return _filled("zeros_like", sizes, 0, like, _beside(a, device), weak)
 
 
 def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
@@ -232,7 +238,7 @@ def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = Non
     Array([1, 1], i64)
     """
     like, weak, sizes = _like("ones_like", a, dtype, shape)
-    return _filled("ones_like", sizes, 1, like, device, weak)
+    return _filled("ones_like", sizes, 1, like, _beside(a, device), weak)
 
 
 def empty_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
@@ -244,7 +250,12 @@ def empty_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = No
     Array([0, 0], i64)
     """
     like, weak, sizes = _like("empty_like", a, dtype, shape)
-    return _filled("empty_like", sizes, 0, like, device, weak)
+    return _filled("empty_like", sizes, 0, like, _beside(a, device), weak)
+
+
+def _beside(a: Any, device: Any) -> Any:
+    """Return the device, by default that of an array; None for the host."""
+    return device_of(a) if device is None and isinstance(a, Array) else device
 
 
 def _like(name: str, a: Any, dtype: Any, shape: Any) -> tuple[DType, bool, tuple[int, ...]]:

@@ -15,7 +15,7 @@ from tracer.primitives.base.rules import kind_of
 from tracer.primitives.base.shapes import broadcasted_iota, iota, moveaxis, reshape
 from tracer.primitives.elementwise import arithmetic, comparison
 from tracer.primitives.elementwise.arithmetic import add
-from tracer.runtime.system.devices import check_device
+from tracer.runtime.system.devices import made, made_on
 from tracer.runtime.values.fresh_handles import makes_new
 from tracer.settings import config
 from tracer.trace.array import Array, concrete_value
@@ -33,9 +33,10 @@ def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Any = N
     Array([[0., 1., 0.],
            [0., 0., 1.]], f64)
     """
-    check_device(device, "eye")
+    if device is not None:
+        return made_on("eye", device, eye, N, M, k, dtype)
     rows, columns = shape_argument("eye", (N, N if M is None else M))
-    return _in_dtype("eye", _below("eye", rows, columns, k, comparison.eq), dtype)
+    return made(_in_dtype("eye", _below("eye", rows, columns, k, comparison.eq), dtype), None, "eye")
 
 
 def identity(n: Any, dtype: Any = None) -> Array:

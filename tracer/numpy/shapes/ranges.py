@@ -21,7 +21,7 @@ from tracer.primitives.base.broadcasting import axis_of, broadcast_in_dim
 from tracer.primitives.base.shapes import broadcasted_iota, expand_dims, moveaxis, reshape
 from tracer.primitives.elementwise import arithmetic
 from tracer.primitives.elementwise.rounding import floor
-from tracer.runtime.system.devices import check_device
+from tracer.runtime.system.devices import default_device, made, made_on
 from tracer.settings import config
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.captured_values import looked_at
@@ -39,7 +39,8 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     >>> tnp.arange(3), tnp.arange(1.0, 2.0, 0.25)
     (Array([0, 1, 2], i64), Array([1.  , 1.25, 1.5 , 1.75], f64))
     """
-    check_device(device, "arange")
+    if device is not None:
+        return made_on("arange", device, arange, start, stop, step, dtype)
     first, last = (0, start) if stop is None else (start, stop)
     by = 1 if step is None else step
     first, last, by = (_static_number("arange", v) for v in (first, last, by))
@@ -67,7 +68,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     count = (
         max(0, math.ceil((last - first) / by)) if not _all_integers(first, last, by) else len(range(first, last, by))
     )
-    return _counted(int(count), first, by, wanted)
+    return made(_counted(int(count), first, by, wanted), None, "arange")
 
 
 def _all_integers(*numbers: Any) -> bool:
@@ -138,7 +139,9 @@ def linspace(
     >>> tnp.linspace(0.0, 1.0, 5)
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ], f64)
     """
-    check_device(device, "linspace")
+    if device is not None:
+        with default_device(device):
+            return linspace(start, stop, num, endpoint, retstep, dtype, axis)
     if isinstance(num, float | str):
         raise ArgumentError(
             message(f"linspace{here()}: the number of values is an integer", f"got {num!r}", help="arange takes a step")

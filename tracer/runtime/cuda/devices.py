@@ -11,14 +11,14 @@ import numpy as np
 from tracer.errors import DeviceError, message
 from tracer.ir.primitive import Primitive, Structured
 from tracer.ir.program import Program, Source
-from tracer.ir.types import KeyType, storage_type
-from tracer.runtime.cuda.driver import CupyDriver, Driver
+from tracer.ir.types import storage_type
+from tracer.runtime.cuda.driver import CupyDriver, Driver, load_cupy
 from tracer.runtime.cuda.programs import DeviceProgram
 from tracer.runtime.cuda.simulator.driver import SimulatedDriver
 from tracer.runtime.eager.execute import single_equation
-from tracer.runtime.system.devices import device_html
+from tracer.runtime.system.devices import Device
 from tracer.runtime.system.locks import ForkSafeLock
-from tracer.trace.array import Array, concrete, is_recorded
+from tracer.trace.array import Array, concrete, follows, is_recorded
 from tracer.trace.device_trace import DeviceTrace, device_of
 from tracer.trace.device_value import DeviceValue
 from tracer.trace.source import here
@@ -32,17 +32,15 @@ _DRIVERS: Final[Mapping[str, Callable[[int], Driver]]] = {
 }
 
 
-class CudaDevice:
+class CudaDevice(Device):
     """GPU, or its simulation. Arrays on it belong to its trace, and programs on them run there.
 
     >>> tracer.devices("cuda-sim")
     [CudaDevice('cuda-sim:0')]
     """
 
-    process_index = 0
-
     def __init__(self, platform: str, id: int) -> None:
-        self.platform = self.device_kind = platform
+        self.platform = platform
         self.id = id
         self.trace = DeviceTrace(_process, self)
         self._programs: dict[Any, DeviceProgram] = {}
@@ -53,14 +51,25 @@ class CudaDevice:
         """Driver of the device, opened when it is first used."""
         return _DRIVERS[self.platform](self.id)
 
+    @property
+    def device_kind(self) -> str:  # type: ignore[override]
+        """Maker's name for the device."""
+        return self.driver.kind
+
+    def memory_stats(self) -> dict[str, int]:
+        """Return the bytes that arrays and running programs hold, and their peak.
+
+        >>> sorted(tracer.devices("cuda-sim")[0].memory_stats())
+        ['bytes_in_use', 'peak_bytes_in_use']
+        """
+        used, peak = self.driver.usage()
+        return {"bytes_in_use": used, "peak_bytes_in_use": peak}
+
     def __repr__(self) -> str:
         return f"CudaDevice({str(self)!r})"
 
     def __str__(self) -> str:
         return f"{self.platform}:{self.id}"
-
-    def _repr_html_(self) -> str:
-        return device_html(self)
 
     def put(self, array: Array) -> Array:
         """Return the array on this device: itself, or a copy of an array of the host or of another device.
@@ -116,13 +125,10 @@ class CudaDevice:
             results.append(self.trace.array(DeviceValue(self, memory, storage.dtype, storage.shape, checks), type))
         return results
 
-    def checked(self, name: str, x: Array, *, follows: bool = True) -> Array:
-        """Return an operand. Raises DeviceError if it lies on another device.
-
-        follows: whether arrays of the host may be copied here. Scalars and keys always may.
-        """
+    def checked(self, name: str, x: Array) -> Array:
+        """Return an operand. Raises DeviceError if it lies on another device, or on the host and does not follow."""
         elsewhere = device_of(x)
-        if elsewhere is self or (elsewhere is None and (follows or not x.shape or isinstance(x.type, KeyType))):
+        if elsewhere is self or follows(x):
             return x
         raise DeviceError(
             message(
@@ -161,6 +167,15 @@ def to_host(array: Array) -> Array:
 
 _devices: dict[tuple[str, int], CudaDevice] = {}
 _lock = ForkSafeLock()
+
+
+def cards() -> list[CudaDevice]:
+    """Return NVIDIA's devices, none where CuPy is not installed or finds none."""
+    try:
+        count = load_cupy().cuda.runtime.getDeviceCount()
+    except DeviceError:
+        return []
+    return [device_named("cuda", n) for n in range(count)]
 
 
 def device_named(platform: str, id: int) -> CudaDevice:

@@ -23,10 +23,14 @@ INSTALL: Final = "pip install 'tracer[cuda]'"
 class Driver(Protocol):
     """Memory and kernels of one device. All work of a driver is done in the order of the calls.
 
-    arch: NVIDIA's name of the device's architecture, such as "sm_90".
+    arch: NVIDIA's name of the device's architecture, such as "sm_90". kind: the maker's name for the device.
     """
 
     arch: str
+    kind: str
+
+    def usage(self) -> tuple[int, int]:
+        """Return the bytes in use, and their peak."""
 
     def empty(self, nbytes: int) -> Memory:
         """Return new memory. Raises OutOfMemoryError."""
@@ -77,12 +81,23 @@ class CupyDriver:
             raise DeviceError(message(f"there is no device cuda:{ordinal}", f"there are {count}"))
         self._device = self._cupy.cuda.Device(ordinal)
         self.arch = f"sm_{self._device.compute_capability}"
+        self.kind = self._cupy.cuda.runtime.getDeviceProperties(ordinal)["name"].decode()
+        self._peak = 0
+
+    def usage(self) -> tuple[int, int]:
+        """Return the bytes in use of CuPy's pool, and their peak at this driver's allocations."""
+        with self._device:
+            used = int(self._cupy.get_default_memory_pool().used_bytes())
+        self._peak = max(self._peak, used)
+        return used, self._peak
 
     def empty(self, nbytes: int) -> Memory:
         """Return new memory. Raises OutOfMemoryError."""
         try:
             with self._device:
-                return self._cupy.empty(nbytes, np.uint8)
+                memory = self._cupy.empty(nbytes, np.uint8)
+            self.usage()
+            return memory
         except self._cupy.cuda.memory.OutOfMemoryError:
             raise self._full(nbytes) from None
 

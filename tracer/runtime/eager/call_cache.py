@@ -27,6 +27,7 @@ from tracer.trace.convert import as_array
 from tracer.trace.prepared_program import PreparedProgram
 from tracer.trace.stage import stage
 from tracer.trace.state import state
+from tracer.trace.trace import default_trace
 from tracer.trace.tracebacks import NO_OPTIONS, Options, boundary
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class Plan:
             if x._trace is not None:
                 if x._trace.is_device and state.staging is None:
                     for y in arrays:
-                        x._trace.device.checked(self._program.program.name, y, follows=False)
+                        x._trace.device.checked(self._program.program.name, y)
                 program = self._differentiated or PreparedProgram(self._staged)
                 self._differentiated = program
                 break
@@ -121,13 +122,16 @@ class Calls:
                 for name in sorted(kwargs):  # in the order of the program's inputs
                     key.append(name)
                     describe(kwargs[name], key, arrays)
+            trace = default_trace(arrays) if gate.closed else None
+            if trace is not None:
+                arrays = [trace.device.put(x) for x in arrays]
             signature = tuple(key)
             plan: Any = self.plans.get(signature, self) if self.epoch == gate.epoch else self
         except (UnknownArgumentError, TypeError):
             plan = None
         if plan is self:
             plan = self._prepared(signature, args, kwargs)
-        if plan is not None:
+        if plan is not None and (arrays or trace is None):
             try:
                 single = plan.single
                 if single is None:

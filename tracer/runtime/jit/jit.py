@@ -17,19 +17,20 @@ from tracer.lazy import LazyModule
 from tracer.runtime.jit.argument_plan import Plan, make_plan
 from tracer.runtime.jit.donation import Donated, consume
 from tracer.runtime.jit.explain import History, Text, closest
-from tracer.runtime.jit.placement import together
 from tracer.runtime.jit.signature import Call, Key, Names, Positions, Signature, signature
 from tracer.runtime.jit.specialization import Specialization, is_traced
 from tracer.runtime.jit.trace_call import Traced, shapes, trace_call
-from tracer.runtime.system.devices import check_device
+from tracer.runtime.system.devices import CPU, check_device, found_device
 from tracer.runtime.system.locks import ForkSafeLock
 from tracer.runtime.system.shardings import PartitionSpec
 from tracer.settings import config, gate
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
+from tracer.trace.device_trace import together
 from tracer.trace.device_value import DeviceValue
 from tracer.trace.source import here, user_source
+from tracer.trace.trace import default_trace
 from tracer.trace.tracebacks import Raised, tidy
 from tracer.transforms.functions import check_callable, name_of
 
@@ -58,10 +59,12 @@ class Calls:
     not wait for the collector to look for cycles.
     """
 
-    def __init__(self, function: Callable[..., Any], options: Signature, *, inline: bool) -> None:
+    def __init__(self, function: Callable[..., Any], options: Signature, *, inline: bool, device: Any) -> None:
+        """device: that the calls run on, None for their arrays'."""
         self.function = function
         self.signature = options
         self.inline = inline
+        self.device = device
         self.history = History(options.name)
         self.cache: dict[Key, Specialization] = {}
         self.face: Callable[[], JitFunction | None] = lambda: None
@@ -103,9 +106,10 @@ class Calls:
         call = self.signature.sort(args, kwargs)
         compiled = self._specialization(call)
         traced = compiled.traced
-        if is_traced(call.leaves, traced):
+        if self.device is not None or is_traced(call.leaves, traced) or default_trace(call.leaves) is not None:
             names = partial(self.signature.leaf_names, call.args, call.kwargs, call.key.statics)
-            operands = together(call.leaves, self.signature.name, names)
+            operands = [*(as_array(leaf, copy=False) for leaf in call.leaves), *map(as_array, traced.captured)]
+            operands = together(operands, self.signature.name, lambda: [*names(), *traced.captured_names], self.device)
             return trees.unflatten(traced.structure, compiled.bind(operands, inline=self.inline))
         donated = self.signature.donated(call)
         if donated:
@@ -205,8 +209,8 @@ class JitFunction:
 
         def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
-    def __init__(self, function: Callable[..., Any], options: Signature, *, inline: bool) -> None:
-        self._calls = Calls(function, options, inline=inline)
+    def __init__(self, function: Callable[..., Any], options: Signature, *, inline: bool, device: Any = None) -> None:
+        self._calls = Calls(function, options, inline=inline, device=device)
         self._calls.face = ref(self)
         self.__call__ = self._calls.first  # type: ignore[method-assign]
         update_wrapper(self, function)
@@ -288,8 +292,8 @@ def jit(
     each value compiles anew. donate_argnums, donate_argnames: arrays that cannot be used after the call. Results of
     equal type are computed in their memory if the order of reads and writes allows it. No other object may share the
     memory. A warning says once that memory was shared, or that no result has the type. inline: inside another traced
-    function, record equations rather than a call. keep_unused, device, in_shardings, out_shardings: accepted as in JAX,
-    for the one device.
+    function, record equations rather than a call. device: where calls run, by default where their arrays lie.
+    keep_unused, in_shardings, out_shardings: accepted as in JAX, for the one device.
 
     Every call reads the arrays that `fun` captures, NumPy's too. If tracing reads their values, as masks do, other
     values compile anew. So do other objects under names that `fun` reads, and other code or defaults of functions run
@@ -304,7 +308,8 @@ def jit(
     """
     del keep_unused  # unused arguments are never passed on
     static, donated = (static_argnums, static_argnames), (donate_argnums, donate_argnames)
-    for place in (device, *trees.flatten((in_shardings, out_shardings))[0]):
+    found = None if device is None else found_device(device, "jit")
+    for place in trees.flatten((in_shardings, out_shardings))[0]:
         if not isinstance(place, PartitionSpec):
             check_device(place, "jit")
 
@@ -320,7 +325,7 @@ def jit(
                     help="only arrays can be donated",
                 )
             )
-        return JitFunction(function, options, inline=inline)
+        return JitFunction(function, options, inline=inline, device=None if found is CPU else found)
 
     return decorate if fun is None else decorate(fun)
 

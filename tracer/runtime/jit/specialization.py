@@ -76,12 +76,16 @@ class Specialization:
         warn_of_useless(self.donated, [donor - captured for donor in scheduled.donors.values()], types)
 
     def bind(self, operands: Sequence[Array], *, inline: bool) -> list[Any]:
-        """Return the outputs as arrays of the current trace. inline: records equations instead of one call."""
+        """Return the outputs as arrays of the current trace. inline: records equations instead of one call.
+
+        operands: the leaves, and behind them the captured arrays.
+        """
         traced = self.traced
         if state.outside is not None:
             seen = [Seen(guard.holder, guard.value) for guard in traced.values]
             state.outside.inherit(seen, traced.operands)
-        program, everything = traced.program, [*map(as_array, traced.captured), *operands]
+        count = len(operands) - len(traced.captured)
+        program, everything = traced.program, [*operands[count:], *operands[:count]]
         return evaluate(program, everything) if inline else bind_call(program, *everything, inline=True)
 
     def execute(self, operands: Sequence[Array]) -> list[Array]:

@@ -61,6 +61,11 @@ class Traced:
         return not any(map(_is_open, self.captured))
 
     @property
+    def captured_names(self) -> list[str]:
+        """Names of the captured arrays in errors."""
+        return [f"a captured array {type}" for type in self.captured_types]
+
+    @property
     def is_on_device(self) -> bool:
         """Whether it reads an array that lies on a device."""
         return any(isinstance(array, Array) and array._trace is not None for array in self.captured)

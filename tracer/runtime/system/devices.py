@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -13,11 +13,12 @@ import optree
 from tracer.errors import ArgumentError, DeviceError, message
 from tracer.lazy import LazyModule
 from tracer.runtime.system.spans import transferring
-from tracer.settings import config
+from tracer.settings import config, gate
 from tracer.trace import device_trace, trees
-from tracer.trace.array import Array
+from tracer.trace.array import FOLLOWS, Array
 from tracer.trace.convert import as_array
 from tracer.trace.source import here, user_source
+from tracer.trace.trace import default_trace
 
 if TYPE_CHECKING:
     from tracer import markup
@@ -25,8 +26,44 @@ else:
     markup = LazyModule("tracer.markup")
 
 
+class Device:
+    """Device that holds arrays, of any platform.
+
+    platform: "cpu", "cuda", or "cuda-sim". id: its number among the platform's. device_kind: its maker's name for it.
+
+    >>> isinstance(tnp.zeros(2).device, tracer.Device)
+    True
+    """
+
+    __slots__ = ()
+    platform: str
+    device_kind: str
+    id: int
+    process_index = 0
+
+    def memory_stats(self) -> dict[str, int] | None:
+        """Return the bytes in use and their peak, of memory that tracer allocated; None for the CPU."""
+        return None
+
+    def _repr_html_(self) -> str:
+        rows = [("platform", self.platform), ("kind", self.device_kind), ("id", str(self.id))]
+        return markup.view(repr(self), markup.table(("", ""), [*rows, *_stats(self)], text=(0, 1)))
+
+
+def _stats(device: Device) -> list[tuple[str, str]]:
+    return [(name.replace("_", " "), f"{count:,}") for name, count in (device.memory_stats() or {}).items()]
+
+
+class Devices(list[Any]):
+    """List of devices, a table in notebooks."""
+
+    def _repr_html_(self) -> str:
+        rows = [(str(d), d.device_kind, ", ".join(f"{n} {name}" for name, n in _stats(d)), repr(d)) for d in self]
+        return markup.view("devices", markup.table(("name", "kind", "memory", ""), rows, text=(0, 1, 2, 3)))
+
+
 @dataclass(frozen=True, slots=True)
-class CpuDevice:
+class CpuDevice(Device):
     """Processor with all its cores.
 
     >>> isinstance(tracer.devices()[0], tracer.Device)
@@ -35,22 +72,12 @@ class CpuDevice:
 
     id: int = 0
     platform = device_kind = "cpu"
-    process_index = 0
 
     def __repr__(self) -> str:
         return f"CpuDevice({self.id})"
 
     def __str__(self) -> str:
         return "cpu"
-
-    def _repr_html_(self) -> str:
-        return device_html(self)
-
-
-def device_html(device: Any) -> str:
-    """Return the view of a device of any platform, for notebooks."""
-    rows = [(name, str(getattr(device, name))) for name in ("platform", "device_kind", "id")]
-    return markup.view(repr(device), markup.table(("", ""), rows, text=(0, 1)))
 
 
 CPU = CpuDevice()
@@ -71,7 +98,7 @@ def devices(backend: str | None = None) -> list[Any]:
     """Return the devices of one platform, or of all.
 
     backend: the platform, "cpu", "cuda", or "cuda-sim" for the simulated GPU, which only its name finds; None for all
-    platforms but the simulated one. Raises DeviceError for a missing platform.
+    platforms but the simulated one. The list is a table in notebooks. Raises DeviceError for a missing platform.
 
     >>> tracer.devices()
     [CpuDevice(0)]
@@ -115,12 +142,12 @@ def local_device_count(backend: str | None = None) -> int:
 
 
 def default_backend() -> str:
-    """Return the platform on which arrays are made: "cpu".
+    """Return the platform on which arrays are made: "cpu", unless `config.default_device` is another.
 
     >>> tracer.default_backend()
     'cpu'
     """
-    return CPU.platform
+    return str(found_device(None, "default_backend").platform)
 
 
 def process_count(backend: str | None = None) -> int:
@@ -142,7 +169,12 @@ def process_index(backend: str | None = None) -> int:
 
 
 def _devices(name: str, backend: str | None) -> list[Any]:
-    return [CPU if backend is None else found_device(backend, name)]
+    if backend is not None and backend not in ("cuda", "gpu"):
+        return Devices([found_device(backend, name)])
+    cards = others.module.cards()
+    if backend is not None and not cards:
+        found_device(backend, name)  # raises, saying why
+    return Devices(cards if backend is not None else [CPU, *cards])
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
@@ -175,7 +207,7 @@ def placed(xs: Any, places: Any, what: str) -> Any:
         array = as_array(leaf, what)
         if isinstance(place, Sharding):
             place.shard_shape(array.shape)  # raises if it does not fit
-        return put_on(array, place, what)
+        return made(array, place, what)
 
     rows = zip(given, parts, strict=True)
     return structure.unflatten([trees.tree_map(lambda x, place=place: put(x, place), part) for place, part in rows])
@@ -185,15 +217,34 @@ def placed(xs: Any, places: Any, what: str) -> Any:
 def default_device(device: Any) -> Iterator[None]:
     """Make arrays on this device until the block ends, on this thread.
 
-    device: one of `devices()`, or its name. Raises DeviceError for a missing device.
+    device: one of `devices()`, its name, or None for the CPU. NumPy's arrays, numbers and keys without others beside
+    them go to it, too. `config.default_device` sets it for good. Raises DeviceError for a missing device.
 
-    >>> with tracer.default_device("cpu"):
+    >>> with tracer.default_device("cuda-sim"):
     ...     tnp.zeros(2).device
-    CpuDevice(0)
+    CudaDevice('cuda-sim:0')
     """
-    check_device(device, "default_device")
-    with config.using(default_device="cpu"):
+    found = CPU if device is None else found_device(device, "default_device")
+    with config.using(default_device=str(found)):
         yield
+
+
+def made_on(what: str, device: Any, function: Callable[..., Array], *args: Any) -> Array:
+    """Return the array that a creation function makes on a device. what: its name. Raises DeviceError."""
+    found = found_device(device, what)
+    with config.using(default_device=str(found)):
+        return put_on(function(*args), found, what)
+
+
+def made(x: Array, device: Any, what: str) -> Array:
+    """Return an array made of values outside, on a device or where arrays are made. what: names the caller."""
+    if device is not None:
+        x = put_on(x, device, what)
+    elif gate.closed and (trace := default_trace([x])) is not None:
+        x = trace.device.put(x)
+    if x._atom is FOLLOWS:
+        x._atom = None
+    return x
 
 
 class Sharding:
@@ -254,10 +305,10 @@ class SingleDeviceSharding(Sharding):
     True
     """
 
-    device: CpuDevice
+    device: Any
 
     @property
-    def device_set(self) -> set[CpuDevice]:
+    def device_set(self) -> set[Any]:
         """Set of the one device."""
         return {self.device}
 
@@ -268,8 +319,7 @@ def sharding_of(x: Array) -> SingleDeviceSharding:
     >>> tnp.zeros(3).sharding
     SingleDeviceSharding(device=CpuDevice(0))
     """
-    del x
-    return SingleDeviceSharding(CPU)
+    return SingleDeviceSharding(device_of(x))
 
 
 def device_of(x: Array) -> Any:
@@ -294,8 +344,12 @@ def put_on(x: Array, device: Any, what: str) -> Array:
 
 
 def found_device(device: Any, what: str) -> Any:
-    """Return a device by itself, its name or a sharding, the CPU for None. Raises DeviceError for a missing one."""
-    if device is None or isinstance(device, CpuDevice | Sharding) or device in ("cpu", "cpu:0"):
+    """Return a device by itself, its name or a sharding, the default for None. Raises DeviceError for a missing one."""
+    if device is None:
+        device = config.default_device
+    if isinstance(device, SingleDeviceSharding):
+        device = device.device
+    if isinstance(device, CpuDevice | Sharding) or device in ("cpu", "cpu:0"):
         return CPU
     if hasattr(device, "put"):
         return device
@@ -308,6 +362,11 @@ def found_device(device: Any, what: str) -> Any:
     except DeviceError as error:
         reasons = [line.strip() for line in str(error).splitlines()]
         raise DeviceError(message(f"{what}{here()}: no device {device!r}", *reasons)) from None
+
+
+def trace_named(name: str) -> Any:
+    """Return the trace of a device."""
+    return found_device(name, "default_device").trace
 
 
 def check_device(device: Any, what: str) -> None:

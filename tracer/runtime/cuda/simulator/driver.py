@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 
@@ -24,6 +25,7 @@ class SimulatedDriver:
     """
 
     arch = "sm_90"
+    kind = "simulated on the CPU"
 
     def __init__(
         self, order: Order = Order.FORWARD, *, seed: int = 1, build: Callable[[str], Kernels] = built,
@@ -32,14 +34,28 @@ class SimulatedDriver:
         self.order, self.seed, self.most, self.build = order, seed, most, build
         self.names = names or {}
         self.counts = counts
+        self._used = self._peak = 0
 
     def empty(self, nbytes: int) -> DeviceMemory:
         """Return new memory, which holds nothing that may be read."""
-        return DeviceMemory.empty(nbytes, np.uint8)
+        return self._counted(DeviceMemory.empty(nbytes, np.uint8))
+
+    def _counted(self, memory: DeviceMemory) -> DeviceMemory:
+        self._used += memory.nbytes
+        self._peak = max(self._peak, self._used)
+        finalize(memory.values.base, self._freed, memory.nbytes)  # which every part of it keeps
+        return memory
+
+    def _freed(self, nbytes: int) -> None:
+        self._used -= nbytes
+
+    def usage(self) -> tuple[int, int]:
+        """Return the bytes in use, and their peak."""
+        return self._used, self._peak
 
     def upload(self, values: np.ndarray[Any, Any]) -> DeviceMemory:
         """Return new memory with the bytes of a C-contiguous array of the host."""
-        return DeviceMemory.holding(values.reshape(-1).view(np.uint8))
+        return self._counted(DeviceMemory.holding(values.reshape(-1).view(np.uint8)))
 
     def download(self, memory: DeviceMemory, dtype: DType) -> np.ndarray[Any, Any]:
         """Return a flat copy on the host."""

@@ -1,0 +1,150 @@
+"""Where arrays are made, and where programs run: on the default device, or where their arrays lie."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracer
+import tracer.numpy as tnp
+from tracer import grad, jit, lax, random, vmap
+from tracer.errors import DeviceError
+
+SIM = "cuda-sim:0"
+N = np.ones((3, 4))
+
+CREATED: dict[str, Callable[..., Any]] = {
+    "zeros": lambda **to: tnp.zeros((2, 3), **to),
+    "ones": lambda **to: tnp.ones(2, "float32", **to),
+    "empty": lambda **to: tnp.empty(2, **to),
+    "full": lambda **to: tnp.full((2,), 3.0, **to),
+    "arange": lambda **to: tnp.arange(1, 6, 2, **to),
+    "linspace": lambda **to: tnp.linspace(0.0, 1.0, 4, **to),
+    "eye": lambda **to: tnp.eye(2, 3, 1, **to),
+    "asarray of NumPy's": lambda **to: tnp.asarray(N, **to),
+    "asarray of a list": lambda **to: tnp.asarray([1.0, 2.0], **to),
+    "asarray with a dtype": lambda **to: tnp.asarray([1, 2], "float32", **to),
+    "array": lambda **to: tnp.array(2.5, ndmin=1, **to),
+    "zeros_like": lambda **to: tnp.zeros_like(N, **to),
+    "ones_like": lambda **to: tnp.ones_like(N, **to),
+    "empty_like": lambda **to: tnp.empty_like(N, **to),
+    "full_like": lambda **to: tnp.full_like(N, 2, **to),
+    "fftfreq": lambda **to: tnp.fft.fftfreq(4, **to),
+}
+FOLLOWING: dict[str, Callable[[], Any]] = {
+    "indices": lambda: tnp.indices((2, 2)),
+    "a function of NumPy's array": lambda: tnp.sin(N),
+    "a key": lambda: random.key(0),
+    "random numbers": lambda: random.normal(random.PRNGKey(1), (3,)),
+    "jit of NumPy's array": lambda: jit(lambda x: x + 1.0)(N),
+    "jit of a number": lambda: jit(lambda x: 2.0 * x)(1.0),
+    "jit of nothing": jit(lambda: tnp.ones(3)),
+    "grad": lambda: grad(lambda x: (x * tnp.ones(4)).sum())(N),
+    "vmap": lambda: vmap(lambda x: x * tnp.arange(4))(N),
+    "scan": lambda: lax.scan(lambda c, x: (c + x, c), 0.0, N[0])[0],
+    "device_put": lambda: tracer.device_put(N),
+}
+
+
+@pytest.mark.parametrize("name", CREATED)
+def test_creation_functions_take_a_device(name: str) -> None:
+    create = CREATED[name]
+    here, there = create(), create(device=tracer.devices("cuda-sim")[0])
+    assert (str(here.device), str(there.device)) == ("cpu", SIM)
+    assert (there.dtype, there.weak_type) == (here.dtype, here.weak_type)
+    np.testing.assert_array_equal(np.asarray(there), np.asarray(here))
+
+
+@pytest.mark.parametrize("name", [*CREATED, *FOLLOWING])
+def test_arrays_are_made_on_the_default_device(name: str) -> None:
+    make = CREATED.get(name) or FOLLOWING[name]
+    wanted = make()
+    with tracer.default_device("cuda-sim"):
+        assert tracer.default_backend() == "cuda-sim"
+        got = make()
+    assert str(got.device) == SIM
+    if name != "a key":
+        np.testing.assert_allclose(np.asarray(got), np.asarray(wanted), rtol=1e-12)
+    assert str(make().device) == "cpu"
+
+
+def test_the_default_device_is_a_setting() -> None:
+    tracer.config.default_device = SIM
+    try:
+        assert str(tnp.zeros(2).device) == SIM
+        assert str(tnp.zeros(2, device="cpu").device) == "cpu"
+        assert str(tnp.__array_namespace_info__().default_device()) == SIM
+    finally:
+        tracer.config.default_device = None
+    assert str(tnp.zeros(2).device) == "cpu"
+
+
+def test_arrays_like_others_lie_beside_them() -> None:
+    x = tracer.device_put(N, SIM)
+    for like in (tnp.zeros_like(x), tnp.full_like(x, 2.0)):
+        assert str(like.device) == SIM
+        assert like.sharding.device_set == x.devices()
+
+
+def test_a_jitted_function_runs_on_its_device() -> None:
+    f = jit(lambda x, y=1.0: 2.0 * x + y, device="cuda-sim")
+    for x in (N, 2.0):
+        assert str(f(x).device) == SIM
+    with pytest.raises(DeviceError) as caught:
+        f(tnp.ones(3))
+    assert str(caught.value).splitlines()[1:] == [
+        "  the call is on cuda-sim:0, argument 0 'x' on cpu",
+        "  help: move one of them: tracer.device_put(x, 'cuda-sim:0')",
+    ]
+
+
+x, host = tracer.device_put(N, SIM), tnp.ones((3, 4))
+MIXED: dict[str, tuple[Callable[[], Any], str]] = {
+    "lax": (lambda: lax.add(x, host), "got an array on cuda-sim:0, and f64[3,4] on cpu"),
+    "grad": (lambda: grad(lambda x: (x * host).sum())(x), "got an array on cuda-sim:0, and f64[3,4] on cpu"),
+    "vmap": (lambda: vmap(lambda x, y: x + y)(x, host), "argument 0 is on cuda-sim:0, argument 1 on cpu"),
+    "captured by vmap": (lambda: vmap(lambda x: x + host[0])(x), "got an array on cuda-sim:0, and f64[3,4] on cpu"),
+    "captured by jit": (
+        lambda: jit(lambda x: x + host)(x), "argument 0 'x' is on cuda-sim:0, a captured array f64[3,4] on cpu",
+    ),
+    "scan": (lambda: lax.scan(lambda c, r: (c + r, r), host[0], x), "got an array on cuda-sim:0, and f64[4] on cpu"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_arrays_on_two_devices_are_refused_everywhere(name: str) -> None:
+    call, said = MIXED[name]
+    with pytest.raises(DeviceError) as caught:
+        call()
+    lines = str(caught.value).splitlines()
+    assert "two devices" in lines[0]
+    assert "test_placement.py" in lines[0]
+    assert lines[1].strip() == said
+
+
+@pytest.mark.parametrize("call", [lambda: x + N, lambda: tnp.where(x > 1, N, x), lambda: x @ N.T, lambda: x[[0, 2]]])
+def test_numpys_arrays_follow_operations(call: Callable[[], Any]) -> None:
+    assert str(call().device) == SIM
+
+
+def test_a_device_counts_its_memory() -> None:
+    device = tracer.devices("cuda-sim")[0]
+    gc.collect()
+    before = device.memory_stats()["bytes_in_use"]
+    y = tracer.device_put(np.ones(1000), device)
+    stats = device.memory_stats()
+    assert stats["bytes_in_use"] == before + 8000 <= stats["peak_bytes_in_use"]
+    del y
+    assert device.memory_stats()["bytes_in_use"] == before
+    assert tracer.devices()[0].memory_stats() is None
+
+
+def test_devices_are_a_table_in_notebooks() -> None:
+    shown = tracer.devices("cuda-sim")._repr_html_()
+    for text in ("cuda-sim:0", "simulated on the CPU", "bytes in use"):
+        assert text in shown
+    assert isinstance(tracer.devices("cuda-sim")[0], tracer.Device)
