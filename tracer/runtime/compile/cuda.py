@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from tracer.codegen.cuda.emit import emit_cuda
 from tracer.codegen.cuda.source import CudaSource
@@ -11,7 +12,7 @@ from tracer.ir.primitive import Composite, Library, Structured
 from tracer.ir.program import Program
 from tracer.ir.target import CUDA, Target
 from tracer.schedule.elements.gather_bounds import FaultSite
-from tracer.schedule.pipeline import gpu_schedule
+from tracer.schedule.pipeline import Scheduled, gpu_schedule
 
 
 def cuda_source(program: Program, target: Target = CUDA) -> CudaSource:
@@ -19,16 +20,27 @@ def cuda_source(program: Program, target: Target = CUDA) -> CudaSource:
     return emit_cuda(gpu_schedule(program, target)[1].module)
 
 
-def cuda_text(program: Program, target: Target = CUDA) -> str:
-    """Return the kernels of a program optimised for a GPU, for people to read, with missing kernels in comments."""
-    _, schedule = gpu_schedule(program, target)
+class CudaProgram(NamedTuple):
+    """Program as CUDA. text: the source, for people to read, with missing kernels in comments. scheduled: its loops."""
+
+    name: str
+    arch: str
+    text: str
+    source: CudaSource
+    scheduled: Scheduled
+
+
+def cuda_program(program: Program, target: Target = CUDA) -> CudaProgram:
+    """Return a program optimised for a GPU as CUDA."""
+    scheduled, schedule = gpu_schedule(program, target)
     source = emit_cuda(schedule.module)
     count, arch = len(source.kernels), target.name.removeprefix("cuda:")
     head = [f"{program.name} for {arch}: {count} {'kernel' if count == 1 else 'kernels'}, not yet run on a device"]
     left = schedule.left
     if left:
         head += ["not on the GPU yet:", *(f"  {what}" for what in (*left, *_outside(program)))]
-    return "".join(f"// {line}\n" for line in head) + source.text
+    text = "".join(f"// {line}\n" for line in head) + source.text
+    return CudaProgram(program.name, arch, text, source, scheduled)
 
 
 def fault_error(site: FaultSite, position: int) -> Exception:

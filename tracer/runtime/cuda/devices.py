@@ -15,6 +15,7 @@ from tracer.ir.types import storage_type
 from tracer.runtime.cuda.driver import CupyDriver, Driver, load_cupy
 from tracer.runtime.cuda.programs import DeviceProgram
 from tracer.runtime.cuda.simulator.driver import SimulatedDriver
+from tracer.runtime.cuda.simulator.kernels import Counts
 from tracer.runtime.eager.execute import single_equation
 from tracer.runtime.system.devices import Device
 from tracer.runtime.system.locks import ForkSafeLock
@@ -167,6 +168,14 @@ def to_host(array: Array) -> Array:
 
 _devices: dict[tuple[str, int], CudaDevice] = {}
 _lock = ForkSafeLock()
+
+
+def traffic(program: Program, inputs: Sequence[np.ndarray[Any, Any]], arch: str) -> dict[str, Counts]:
+    """Return the traffic of each kernel of a program, run once on the simulated device. inputs: the program's."""
+    driver = SimulatedDriver(counts={})
+    driver.arch = arch
+    DeviceProgram(program, driver).run([driver.upload(np.ascontiguousarray(x)) for x in inputs])
+    return driver.counts or {}
 
 
 def cards() -> list[CudaDevice]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from tracer.errors import ArgumentError, message
 from tracer.ir.program import Program, Source
+from tracer.ir.types import storage_type
 from tracer.lazy import LazyModule
 from tracer.runtime.analysis.cost import CostReport, flops, report
 from tracer.runtime.analysis.memory_report import Memory, memory_of
@@ -17,7 +18,9 @@ from tracer.runtime.jit.donation import Donated, consume
 from tracer.runtime.jit.explain import Text
 from tracer.runtime.jit.signature import Call, Signature
 from tracer.runtime.jit.trace_call import Traced, shapes
+from tracer.runtime.values.shape_dtype_struct import ShapeDtypeStruct
 from tracer.trace import trees
+from tracer.trace.array import concrete_value
 from tracer.trace.convert import as_array
 from tracer.trace.source import here
 
@@ -31,8 +34,8 @@ if TYPE_CHECKING:
     from tracer.ir.loop import Module
     from tracer.passes import pipeline
     from tracer.runtime.compile import compile as compiling
-    from tracer.runtime.compile import cuda as gpu
     from tracer.runtime.compile import located as locating
+    from tracer.runtime.jit import cuda_text
     from tracer.schedule import pipeline as scheduling
 else:
     markup = LazyModule("tracer.markup")
@@ -42,8 +45,8 @@ else:
     routines = LazyModule("tracer.codegen.llvm.kernels.routines")
     target = LazyModule("tracer.ir.target")
     pipeline = LazyModule("tracer.passes.pipeline")
+    cuda_text = LazyModule("tracer.runtime.jit.cuda_text")
     compiling = LazyModule("tracer.runtime.compile.compile")
-    gpu = LazyModule("tracer.runtime.compile.cuda")
     locating = LazyModule("tracer.runtime.compile.located")
     scheduling = LazyModule("tracer.schedule.pipeline")
 
@@ -165,11 +168,23 @@ class Lowered:
         """Return the loops, LLVM and assembly, each line with the line that it comes from."""
         return locating.located(self.optimized(), self._traced.inputs_of(self._signature.donated(self._call)))
 
-    def cuda(self, arch: str = "sm_90") -> Text:
-        """Return CUDA C++, with missing kernels in comments. Raises DeviceError for an unknown architecture."""
-        on_gpu = target.cuda(arch)
-        program = pipeline.optimize(self._traced.program, on_gpu, contracts=self._contracts)
-        return Text(gpu.cuda_text(program, on_gpu))
+    def cuda(self, arch: str = "sm_90") -> cuda_text.CudaText:
+        """Return CUDA C++, with missing kernels in comments, and with methods: `manifest`, `resources`, `traffic`.
+
+        Raises DeviceError for an unknown architecture.
+        """
+        on_gpu, program = target.cuda(arch), self._traced.program
+        optimized = pipeline.optimize(program, on_gpu, contracts=self._contracts)
+        return cuda_text.CudaText(program, optimized, on_gpu, self._values, len(self._traced.captured))
+
+    def _values(self) -> list[Any]:
+        """Return the program's inputs as NumPy arrays, zeros where only a type is known."""
+        values: list[Any] = []
+        for x, type in zip((*self._traced.captured, *self._call.leaves), self.program().input_types, strict=True):
+            storage = storage_type(type)
+            is_type = isinstance(x, ShapeDtypeStruct)
+            values.append(np.zeros(storage.shape, storage.dtype) if is_type else concrete_value(as_array(x)))
+        return values
 
     def cuda_lines(self, arch: str = "sm_90") -> dict[str, tuple[Source, ...]]:
         """Return the user's lines of each nest of the CUDA program, by its name, which its kernel has too."""

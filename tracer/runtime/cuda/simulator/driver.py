@@ -85,7 +85,8 @@ class SimulatedDriver:
             seed=self.seed, most=self.most, meter=self.counts is not None,
         )  # fmt: skip
         if self.counts is not None:
-            self.counts[kernel.name] = found
+            before = self.counts.get(kernel.name)
+            self.counts[kernel.name] = found if before is None else before + found
 
     def routine(self, name: str, arguments: Sequence[Any]) -> None:
         """Call a routine's reference in NumPy, which stands for the library of a card."""

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from enum import IntEnum
 from functools import cache
 from pathlib import Path
@@ -62,6 +62,9 @@ class Counts:
     distinct: int
     sectors: int
     least: int
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
 class _Launch(ctypes.Structure):
