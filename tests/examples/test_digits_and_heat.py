@@ -111,6 +111,11 @@ def test_demo_refuses_a_number_of_epochs_below_one(capsys: pytest.CaptureFixture
     assert "--epochs: must be at least 1, got 0" in capsys.readouterr().err
 
 
+def test_demo_takes_the_same_steps_on_the_simulated_device() -> None:
+    there, here = (digits_demo.few_steps(device, count=2) for device in ("cuda-sim", "cpu"))
+    np.testing.assert_allclose(there, here, rtol=1e-5)
+
+
 def test_demo_on_cuda_without_cupy_says_how_to_install_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

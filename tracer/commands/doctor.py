@@ -36,7 +36,8 @@ def run(options: argparse.Namespace) -> int:
     """Print the report. Returns the exit status: 1 where a test fails."""
     for section, lines in (("versions", _versions()), ("processor", _processor()), ("caches", _caches())):
         _show(section, lines)
-    _show("GPU", [line.strip() for line in why_no_cuda().splitlines()])
+    found = why_no_cuda() or "found by CuPy, on which no kernel was tried yet"
+    _show("GPU", [line.strip() for line in found.splitlines()])
     if options.no_test:
         return 0
     outcomes = [_tried(name, test) for name, test in _TESTS.items()]

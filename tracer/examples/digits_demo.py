@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeAlias
 
 import numpy as np
@@ -171,6 +172,18 @@ def run(*, epochs: int = EPOCHS, seed: int = 0, held_out: int = 360) -> Report:
         numpy_step=numpy_step,
         program=str(tracer.make_program(loss)(parameters, *batch)),
     )
+
+
+def few_steps(device: str, *, count: int = 5, seed: int = 0) -> list[float]:
+    """Take some steps on a device, and return the losses before them."""
+    losses = []
+    with tracer.default_device(device):
+        parameters = initial_parameters(random.key(seed))
+        velocity = tracer.tree.map(tnp.zeros_like, parameters)
+        for images, labels in islice(batches(digits.split().train, np.random.default_rng(seed)), count):
+            parameters, velocity, value = train_step(parameters, velocity, LEARNING_RATE, images, labels)
+            losses.append(float(value))
+    return losses
 
 
 def print_report(report: Report) -> None:

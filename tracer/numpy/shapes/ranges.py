@@ -141,7 +141,7 @@ def linspace(
     """
     if device is not None:
         with default_device(device):
-            return linspace(start, stop, num, endpoint, retstep, dtype, axis)
+            return linspace(start, stop, num, endpoint, retstep, dtype, axis)  # type: ignore[call-overload]  # or a pair
     if isinstance(num, float | str):
         raise ArgumentError(
             message(f"linspace{here()}: the number of values is an integer", f"got {num!r}", help="arange takes a step")
