@@ -18,6 +18,9 @@ class Place(Protocol):
     def wait(self, value: DeviceValue) -> None:
         """Wait until the value is computed. Raises the faults of its programs."""
 
+    def shared(self, value: DeviceValue) -> Any:
+        """Wait until the value is computed. Return an array of NumPy or CuPy on its memory."""
+
     def fetch(self, value: DeviceValue) -> Value:
         """Wait until the value is computed, and return it as a NumPy array. Raises the faults of its programs."""
 

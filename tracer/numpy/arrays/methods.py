@@ -17,7 +17,7 @@ from tracer.numpy.arrays.at import At, AtIndex
 from tracer.numpy.arrays.concrete_items import getitem, written
 from tracer.numpy.arrays.lost_writes import references, refuse_lost_writes
 from tracer.numpy.chapters.ufunc_options import called
-from tracer.numpy.core.dlpack import dlpack, dlpack_device
+from tracer.numpy.core.dlpack import cuda_array_interface, dlpack, dlpack_device
 from tracer.numpy.core.ufunc_keywords import place_of_out, taken
 from tracer.numpy.elementwise import arithmetic, bitwise, logic, powers, rounding
 from tracer.numpy.reduce import cumulative, matmul, reductions, sorting, statistics
@@ -274,6 +274,7 @@ PROTOCOLS: Final[dict[str, Any]] = {
     "__array_ufunc__": protocols.array_ufunc, "__array_function__": protocols.array_function,
     "__array_priority__": 1000, "__array_namespace__": protocols.array_namespace,
     "__dlpack__": dlpack, "__dlpack_device__": dlpack_device,
+    "__cuda_array_interface__": property(cuda_array_interface),
 }  # fmt: skip
 
 _QUICK: Final = frozenset((

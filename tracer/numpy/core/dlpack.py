@@ -14,11 +14,12 @@ import numpy as np
 from tracer.errors import ArgumentError, DeviceError, DTypeError, ExportError, TracerArrayError, message
 from tracer.ir.dtypes import DType
 from tracer.lazy import LazyModule
-from tracer.runtime.system.devices import check_device
+from tracer.primitives.base.shapes import copy as copied
+from tracer.runtime.system.devices import made, others
 from tracer.runtime.values.fresh_handles import another
 from tracer.trace.array import KEY_DTYPE, Array
 from tracer.trace.convert import as_array
-from tracer.trace.device_trace import device_of
+from tracer.trace.device_value import DeviceValue
 from tracer.trace.source import here
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ else:
     dlpack_ml_dtypes = LazyModule("tracer.numpy.core.dlpack_ml_dtypes")
 
 CPU = (1, 0)  # DLPack's device type and id
+_CUDA = 2
 
 _VERSIONED = np.lib.NumpyVersion(np.__version__) >= "2.1.0"  # whether NumPy makes capsules with a read-only flag
 
@@ -41,22 +43,40 @@ def dlpack(
     ExportError for another device, a stream, and a dtype without a DLPack code. It also does for a constant that may
     neither be copied nor marked read-only. Raises TracerArrayError for traced arrays, which have no memory.
     """
-    if device_of(self) is not None:
-        raise ExportError(
-            message(
-                f"DLPack{here()}: the array lies on {device_of(self)}, whose memory is not exported yet",
-                help='copy it to the host: tracer.device_put(x, "cpu")',
-            )
-        )
-    if self._trace is not None:
-        raise TracerArrayError(
-            message(f"DLPack{here()}: a traced array has no memory", f"got {self.type}", help="return it first")
-        )
+    value = _memory_of(self)
+    if type(value) is not np.ndarray:
+        if not _is_numpys(self.dtype):
+            raise ExportError(message(f"DLPack{here()}: CuPy does not export this dtype", f"got {self.type}"))
+        return value.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
     _check_request(self, stream, dl_device)
     if not _is_numpys(self.dtype):
-        capsule = _exported(self, dlpack_ml_dtypes.bytes_of(self._value), max_version, copy)
+        capsule = _exported(self, dlpack_ml_dtypes.bytes_of(value), max_version, copy)
         return dlpack_ml_dtypes.renamed(capsule, self.dtype)
-    return _exported(self, self._value, max_version, copy)
+    return _exported(self, value, max_version, copy)
+
+
+def _memory_of(x: Array) -> Any:
+    """Return NumPy's array with the elements, or CuPy's on a card. Waits for a device, and raises its faults."""
+    if isinstance(x._value, DeviceValue):
+        return x._value.place.shared(x._value)
+    if x._trace is not None:
+        raise TracerArrayError(
+            message(f"DLPack{here()}: a traced array has no memory", f"got {x.type}", help="return it first")
+        )
+    return x._value
+
+
+def cuda_array_interface(self: Array) -> dict[str, Any]:
+    """CUDA array interface, version 3, of an array on a card, marked as read-only; absent on other devices.
+
+    >>> hasattr(tnp.zeros(3), "__cuda_array_interface__")
+    False
+    """
+    held = self._value
+    found = getattr(held.place.shared(held), "__cuda_array_interface__", None) if type(held) is DeviceValue else None
+    if found is None:
+        raise AttributeError("__cuda_array_interface__ is there for arrays on a CUDA device")
+    return {**found, "data": (found["data"][0], True), "stream": None}  # the value was waited for
 
 
 def _exported(x: Array, value: np.ndarray[Any, Any], max_version: Any, copy: bool | None) -> Any:
@@ -109,29 +129,35 @@ def _is_numpys(dtype: DType) -> bool:
 
 
 def dlpack_device(self: Array) -> tuple[int, int]:
-    """Return DLPack's device type and id: (1, 0) for the CPU."""
-    del self
-    return CPU
+    """Return DLPack's device type and id: (1, 0) for memory of the host, such as the simulated device's."""
+    held = self._value
+    if type(held) is not DeviceValue:
+        return CPU
+    kind, number = held.place.shared(held).__dlpack_device__()
+    return int(kind), int(number)
 
 
 def speaks_dlpack_only(x: Any) -> bool:
-    """Return whether DLPack is the only way to import the value."""
-    return not isinstance(x, Array) and hasattr(x, "__dlpack__") and not hasattr(x, "__array__")
+    """Return whether the value is imported by DLPack or from a CUDA device: `__array__` is absent, or would copy."""
+    if isinstance(x, Array):
+        return False
+    return (hasattr(x, "__dlpack__") and not hasattr(x, "__array__")) or hasattr(x, "__cuda_array_interface__")
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
     """Import an array from another library, without a copy if its memory is in C order. Do not write to it afterwards.
 
     x: any shape; device: where the array is to be, by default where it is; copy: True to copy, False to raise
-    ExportError where a copy is needed. Returns x's shape and dtype. Raises DeviceError for memory outside the CPU,
-    DTypeError for an unsupported dtype.
+    ExportError where a copy is needed. Returns x's shape and dtype. Raises DeviceError for memory of devices that are
+    not there, DTypeError for an unsupported dtype.
 
     >>> tnp.from_dlpack(np.arange(3.0))
     Array([0., 1., 2.], f64)
     """
-    check_device(device, "from_dlpack")
     if isinstance(x, Array):
-        return as_array(np.array(x)) if copy else another(x)
+        return made(copied(x) if copy else another(x), device, "from_dlpack")
+    if _is_on_cuda(x):
+        return made(_of_cuda(x), device, "from_dlpack")
     if not hasattr(x, "__dlpack__"):
         raise ArgumentError(
             message(
@@ -149,7 +175,25 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
                 help="leave copy out",
             )
         )
-    return as_array(value, "from_dlpack", copy=bool(copy))
+    return made(as_array(value, "from_dlpack", copy=bool(copy)), device, "from_dlpack")
+
+
+def _of_cuda(x: Any) -> Array:
+    try:
+        found: Array = others.module.adopted(x)
+    except DeviceError as error:
+        reasons = [line.strip() for line in str(error).splitlines()]
+    else:
+        return found
+    raise DeviceError(message(f"from_dlpack{here()}: {type(x).__name__} lies on a CUDA device", *reasons))
+
+
+def _is_on_cuda(x: Any) -> bool:
+    """Whether another library's array lies on a CUDA device."""
+    if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
+        device = x.__dlpack_device__()
+        return isinstance(device, tuple) and len(device) == 2 and device[0] == _CUDA
+    return hasattr(x, "__cuda_array_interface__")
 
 
 def _viewed(x: Any) -> np.ndarray[Any, Any]:

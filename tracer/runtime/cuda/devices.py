@@ -11,7 +11,7 @@ import numpy as np
 from tracer.errors import DeviceError, message
 from tracer.ir.primitive import Primitive, Structured
 from tracer.ir.program import Program, Source
-from tracer.ir.types import storage_type
+from tracer.ir.types import array_type, storage_type
 from tracer.runtime.cuda.driver import CupyDriver, Driver, load_cupy
 from tracer.runtime.cuda.programs import DeviceProgram
 from tracer.runtime.cuda.simulator.driver import SimulatedDriver
@@ -20,6 +20,7 @@ from tracer.runtime.eager.execute import single_equation
 from tracer.runtime.system.devices import Device
 from tracer.runtime.system.locks import ForkSafeLock
 from tracer.trace.array import Array, concrete, follows, is_recorded
+from tracer.trace.convert import native
 from tracer.trace.device_trace import DeviceTrace, device_of
 from tracer.trace.device_value import DeviceValue
 from tracer.trace.source import here
@@ -105,6 +106,11 @@ class CudaDevice(Device):
         self.wait(value)
         return self.driver.download(value.memory, value.dtype).reshape(value.shape)
 
+    def shared(self, value: DeviceValue) -> Any:
+        """Wait until a value is computed. Return an array of NumPy or CuPy on its memory, not to be written."""
+        self.wait(value)
+        return self.driver.shared(value.memory, value.dtype, value.shape)
+
     def run(self, program: Program, operands: Sequence[Array]) -> list[Array]:
         """Start a program, and return its results, which may still be computed. Arrays of the host follow.
 
@@ -168,6 +174,18 @@ def to_host(array: Array) -> Array:
 
 _devices: dict[tuple[str, int], CudaDevice] = {}
 _lock = ForkSafeLock()
+
+
+def adopted(x: Any) -> Array:
+    """Return the memory of another library's CUDA array as an array on its device, without a copy if it is in C order.
+
+    Raises DeviceError without CuPy, DTypeError for a dtype that tracer does not have.
+    """
+    cupy = load_cupy()
+    array = cupy.ascontiguousarray(cupy.from_dlpack(x) if hasattr(x, "__dlpack__") else cupy.asarray(x))
+    device, like = device_named("cuda", int(array.device.id)), native(np.empty(0, array.dtype), "from_dlpack")
+    held = DeviceValue(device, array.reshape(-1).view(np.uint8), like.dtype, tuple(array.shape))
+    return device.trace.array(held, array_type(like.dtype, held.shape))
 
 
 def traffic(program: Program, inputs: Sequence[np.ndarray[Any, Any]], arch: str) -> dict[str, Counts]:

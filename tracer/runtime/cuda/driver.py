@@ -13,6 +13,7 @@ from tracer.codegen.cuda.nvrtc import OPTIONS
 from tracer.codegen.cuda.source import Kernel
 from tracer.errors import DeviceError, OutOfMemoryError, message
 from tracer.ir.dtypes import BOOL, DType, is_float
+from tracer.ir.types import Shape
 
 Memory = Any
 """Bytes on a device, of a driver's own type. They are freed with the last reference, once the device has used them."""
@@ -40,6 +41,9 @@ class Driver(Protocol):
 
     def download(self, memory: Memory, dtype: DType) -> np.ndarray[Any, Any]:
         """Wait for the device, and return a flat copy on the host."""
+
+    def shared(self, memory: Memory, dtype: DType, shape: Shape) -> Any:
+        """Return an array on the memory, which has DLPack's methods: NumPy's or CuPy's."""
 
     def part(self, memory: Memory, start: int, stop: int) -> Memory:
         """Return the bytes from `start` to `stop`, which stay part of the memory."""
@@ -121,6 +125,11 @@ class CupyDriver:
         with self._device:
             found: np.ndarray[Any, Any] = memory.get().view(dtype)
         return found
+
+    def shared(self, memory: Memory, dtype: DType, shape: Shape) -> Any:
+        """Return CuPy's array on the memory."""
+        with self._device:
+            return memory.view(dtype).reshape(shape)
 
     def part(self, memory: Memory, start: int, stop: int) -> Memory:
         """Return the bytes from `start` to `stop`, which stay part of the memory."""

@@ -12,6 +12,7 @@ from tracer.codegen.cuda.source import Kernel
 from tracer.codegen.reference.library import LIBRARY_REFERENCE
 from tracer.ir.dtypes import DType
 from tracer.ir.loop import Buffer
+from tracer.ir.types import Shape
 from tracer.runtime.cuda.driver import storage
 from tracer.runtime.cuda.simulator.kernels import Counts, Kernels, Order, built
 from tracer.runtime.cuda.simulator.memory import DeviceMemory, copy
@@ -60,6 +61,10 @@ class SimulatedDriver:
     def download(self, memory: DeviceMemory, dtype: DType) -> np.ndarray[Any, Any]:
         """Return a flat copy on the host."""
         return memory.get().view(dtype)
+
+    def shared(self, memory: DeviceMemory, dtype: DType, shape: Shape) -> np.ndarray[Any, Any]:
+        """Return NumPy's array on the memory, which is the host's."""
+        return memory.checked().values.view(dtype).reshape(shape)
 
     def part(self, memory: DeviceMemory, start: int, stop: int) -> DeviceMemory:
         """Return the bytes from `start` to `stop`, which stay part of the memory."""

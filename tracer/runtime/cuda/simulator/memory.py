@@ -82,10 +82,14 @@ class DeviceMemory:
 
     def get(self) -> np.ndarray[Any, Any]:
         """Return a copy on the host. Every byte must hold something."""
+        return self.checked().values.copy()
+
+    def checked(self) -> DeviceMemory:
+        """Return the memory itself. Raises KernelError for a byte that nothing wrote."""
         missing = np.flatnonzero(self.known == 0)
         if missing.size:
             raise KernelError(f"element {missing[0] // self.dtype.itemsize} of {self.size} was never written")
-        return self.values.copy()
+        return self
 
 
 def copy(target: DeviceMemory, source: DeviceMemory) -> None:
