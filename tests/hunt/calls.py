@@ -63,7 +63,7 @@ TOLD: tuple[tuple[str, str, str], ...] = (
         "vectors are unique to a factor, eigenvalues to their order",
     ),
     (r"scipy\.linalg\.(logm|sqrtm|expm|funm)", r"beside \w+ values: complex128", "SciPy computes in complex64"),
-    (r"numpy\.(binary_repr|min_scalar_type)", "jit refuses, ArgumentError", "texts and types are no results of jit"),
+    (r"numpy\.(binary_repr|min_scalar_type)", "(jit|vmap) refuses, ArgumentError", "texts and types are no results"),
     (r"numpy\.linalg\.lstsq", "beside JAX shape", "residuals are empty unless rows exceed columns, as in NumPy"),
     (
         r"scipy\.linalg\.fiedler_companion",

@@ -67,6 +67,11 @@ def test_a_literal_of_more_digits_than_python_reads_is_refused_at_its_place() ->
         read(text)
 
 
+def test_a_comment_with_a_line_number_that_no_file_has_is_no_place() -> None:
+    program = read(f"f(%a: i64[]) -> i64[] {{\n  %b: i64[] = add(%a, %a)  # f.py:{'9' * 5000}\n  return %b\n}}")
+    assert program.equations[0].source is None
+
+
 @pytest.mark.parametrize(
     "value",
     ["(" * 100_000, "((" * 200 + "))" * 200, "9" * 5000, "GatherDimensionNumbers(a=1)", "GatherDimensionNumbers()"],

@@ -31,6 +31,13 @@ def test_values_are_jax_s(label: str, way: Any) -> None:
         np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=1e-6)
 
 
+def test_queries_without_features_attend_to_all_keys_alike() -> None:
+    q, k = np.zeros((1, 2, 1, 0)), np.zeros((1, 3, 1, 0))
+    y, residual = dot_product_attention(q, k, k, return_residual=True)
+    assert y.shape == (1, 2, 1, 0)
+    np.testing.assert_allclose(residual, np.log(3.0))
+
+
 def test_without_a_batch_it_is_that_of_a_batch_of_one() -> None:
     one = dot_product_attention(QUERY[0], KEY[0], VALUE[0], is_causal=True)
     np.testing.assert_allclose(one, dot_product_attention(QUERY, KEY, VALUE, is_causal=True)[0], rtol=1e-6)

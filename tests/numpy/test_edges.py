@@ -177,3 +177,9 @@ def test_lists_without_elements_hold_places_and_counts() -> None:
             same(ours, theirs)
     with pytest.raises(ArgumentError, match=r"take at .* takes integer indices"):
         tnp.take([1.0, 2.0], np.zeros(0))
+
+
+def test_a_bound_of_zero_has_no_ratio_under_jit_as_well() -> None:
+    for call in (lambda: tnp.geomspace(0, 4, 3), tracer.jit(lambda: tnp.geomspace(0, 4, 3))):
+        with pytest.raises(ArgumentError, match=r"^geomspace at .*: no ratio leads from or to zero"):
+            call()

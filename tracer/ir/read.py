@@ -19,7 +19,7 @@ from tracer.ir.primitive import Primitive
 from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var
 from tracer.ir.types import ArrayType, Float0Type, KeyType, StackType, Type, array_type
 
-_PLACE = re.compile(r"# ?(.*):(\d+)(?: in (.*)|\s*)")
+_PLACE = re.compile(r"# ?(.*):(\d{1,18})(?: in (.*)|\s*)")
 
 
 def read_program(

@@ -74,7 +74,7 @@ def attended(
 
     grouped = reshape(q, (batch, targets, groups, heads // groups, size))
     logits = einsum("btkgh,bskh->bkgts", grouped.astype(wide), k.astype(wide))
-    logits = logits * array_of(_NAME, 1 / math.sqrt(size) if scale is None else scale).astype(wide)
+    logits = logits * array_of(_NAME, 1 / math.sqrt(max(size, 1)) if scale is None else scale).astype(wide)
     if bias is not None:
         logits = (logits + _grouped("bias", bias, together)).astype(wide)
     seen = _seen(together, mask, is_causal, query_seq_lengths, key_value_seq_lengths, local_window_size)

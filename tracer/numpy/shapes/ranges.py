@@ -211,9 +211,10 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     >>> tnp.geomspace(1.0, 100.0, 3)
     Array([  1.,  10., 100.], f64)
     """
-    first, last = promoted_inexact("geomspace", asarray(start), asarray(stop))
+    ends = asarray(start), asarray(stop)
+    first, last = promoted_inexact("geomspace", *ends)
     count = integer("geomspace", "num", num)
-    if any(known is not None and (known == 0).any() for known in (concrete_value(first), concrete_value(last))):
+    if any(known is not None and (known == 0).any() for known in map(concrete_value, ends)):
         raise ArgumentError(message(f"geomspace{here()}: no ratio leads from or to zero", f"got {start} and {stop}"))
     exponents = linspace(0.0 * first, log10(last / first), count, endpoint, axis=0)
     result = first * power(10.0, exponents)
