@@ -521,6 +521,7 @@ BY_BEGINNING: Final[dict[str, Maker]] = {
     "floyd-warshall f8 400": _floyd_warshall,
     "sparse rows by windows f8 20000x16": _sparse_rows,
     "edit distance i8 300x300": _edit_distance,
+    "edit distance by indices i8 300x300": _edit_distance,
     "rsqrt": _rsqrt,
     "axpy": _axpy,
     "polynomial": _polynomial,

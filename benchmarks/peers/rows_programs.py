@@ -297,6 +297,32 @@ def _edit_distance(w: World) -> Any:
     return distance
 
 
+def _edit_distance_by_indices(w: World) -> Any:
+    """Edit distance as loops over elements, read and written by their indices."""
+
+    def distance(s: Any, t: Any) -> Any:
+        def row(i: Any, before: Any) -> Any:
+            def cell(j: Any, now: Any) -> Any:
+                least = w.np.minimum(before[j + 1], now[j]) + 1
+                return now.at[j + 1].set(w.np.minimum(least, before[j] + (s[i] != t[j])))
+
+            return w.lax.fori_loop(0, t.shape[0], cell, before.at[0].set(i + 1))
+
+        return w.lax.fori_loop(0, s.shape[0], row, w.np.arange(t.shape[0] + 1))[-1]
+
+    return distance
+
+
+def _solves(w: World) -> Any:
+    """Inverse iteration without a shift: systems of one matrix, whose factors do not change."""
+    return lambda a, x: w.lax.fori_loop(0, 200, lambda _, x: w.np.linalg.solve(a, x) * 9, x)
+
+
+def _system() -> Any:
+    random = np.random.default_rng(0)
+    return random.normal(size=(100, 100)) / 10 + 1j * np.eye(100) * 9, random.normal(size=100) + 0j
+
+
 def _letters() -> Any:
     random = np.random.default_rng(0)
     return random.integers(0, 4, 300), random.integers(0, 4, 300)
@@ -368,6 +394,8 @@ ROWS = [
     Row("sweeps by columns f8 200x200, 20 steps", "loops", lambda: (uniform(200, 200, dtype="f8"),), _sweeps),
     Row("sparse rows by windows f8 20000x16", "loops", _sparse_rows, _sparse_windows),
     Row("edit distance i8 300x300", "loops", _letters, _edit_distance, tolerance=0),
+    Row("edit distance by indices i8 300x300", "loops", _letters, _edit_distance_by_indices, tolerance=0),
+    Row("solves by one matrix c16 100x100, 200 steps", "loops", _system, _solves),
     Row(
         "a @ x, a.T @ y f8 4000",
         "contractions",

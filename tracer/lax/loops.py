@@ -28,6 +28,7 @@ from tracer.trace.convert import as_array
 from tracer.trace.integers import integer
 from tracer.trace.source import here
 from tracer.trace.state import state
+from tracer.trace.trace import as_literal
 from tracer.transforms.functions import call_rule, check_callable, flatten_arguments
 
 
@@ -150,22 +151,25 @@ def _fori_loop(
     low, high = _bounds(as_array(lower, "fori_loop"), as_array(upper, "fori_loop"))
     if first is not None and limit is not None:
         # The index counts like a Python number, even for bounds of a fixed dtype
-        low, high = as_array(first), as_array(limit)
+        ends: tuple[Array | Literal, ...] = (as_literal(first), as_literal(limit))
+        index = as_literal(first).type
+    else:
+        ends, index = (low, high), array_type(low.dtype, (), low.weak_type)
     arguments = trees.tuple_of(*_BOUNDS, carry.structure)
 
-    one = Literal(low.dtype.type(1), array_type(low.dtype, (), low.weak_type))
+    one = Literal(index.dtype.type(1), index)
 
     def step(i: Any, end: Any, val: Any) -> tuple[Any, Any, Any]:
         return add(i, one), end, call_rule(body_fun, (i, val), "the body of fori_loop")
 
     def stage_with(types: list[Type]) -> Body:
-        every = [low.type, high.type, *types]
+        every = [*(end.type for end in ends), *types]
         body = stage_body(step, arguments, every, "the body of fori_loop", every)
         carry.check_structure(body.structure.child(2))
         return body
 
     body = fixpoint(carry, stage_with, 2)
-    values = [low, high, *carry.values]
+    values = [*ends, *carry.values]
     kept = _loop_memory("fori_loop", memory)
     if first is not None and limit is not None and (not kept or unroll is not None):
         length = max(0, limit - first)

@@ -13,11 +13,12 @@ from tracer.passes.algebra.conversions import CONVERSIONS
 from tracer.passes.algebra.identities import IDENTITIES
 from tracer.passes.algebra.indexing import INDEXING, check_what_holds
 from tracer.passes.algebra.layouts import LAYOUTS
+from tracer.passes.algebra.loop_ranges import rewriting_with_ranges
 from tracer.passes.algebra.ranges import RANGES
 from tracer.passes.algebra.select_rules import SELECT_RULES
 from tracer.passes.algebra.transpose_folding import TRANSPOSE_FOLDING
 from tracer.passes.algebra.trivial_reductions import TRIVIAL_REDUCTIONS
-from tracer.passes.base.rewriter import Rewriter, rewriting
+from tracer.passes.base.rewriter import Rewriter
 from tracer.passes.base.rules import Rules, by_primitive
 from tracer.primitives.control.effects import check_p
 
@@ -41,5 +42,5 @@ def _simplify(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
     return _rewrite(equation, at)
 
 
-simplify = rewriting(_simplify)
+simplify = rewriting_with_ranges(_simplify)
 """Apply the rules everywhere, nested programs included."""

@@ -61,7 +61,7 @@ class _Search:
         lowest, highest = map(int, limits_of(dtype))
         made = self.at.definitions.get(atom)
         if made is None or self.left == 0 or 0 in atom.type.shape:
-            return lowest, highest
+            return self.at.ranges.get(atom, (lowest, highest))
         self.left -= 1
         found = self._made(made, atom)
         fits = found is not None and lowest <= found[0] and found[1] <= highest  # else the integers wrap

@@ -28,10 +28,11 @@ Rule = Callable[[Equation, "Rewriter"], Sequence[Atom] | None]
 class Rewriter:
     """Target of a rule's new equations. They carry the source line of the equation that is being rewritten."""
 
-    __slots__ = ("definitions", "equations", "replaced", "rule", "source")
+    __slots__ = ("definitions", "equations", "ranges", "replaced", "rule", "source")
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
+        self.ranges: dict[Var, tuple[int, int]] = {}  # of the program's inputs, where they are known
         self.equations: list[Equation] = []
         self.definitions: dict[Var, Equation] = {}
         self.replaced: dict[Var, Atom] = {}
