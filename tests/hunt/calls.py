@@ -50,7 +50,11 @@ MIXING = r"lax\.(linalg|conv|dot|fft|batch)|case |scipy\.(linalg|signal)|numpy\.
 # Differences that are meant: functions, what is said of a call of theirs, and where that is told, or why it is right.
 TOLD: tuple[tuple[str, str, str], ...] = (
     (".*", r"beside \w+ here DTypeError", "dtypes that an operation does not compute on are refused, with the remedy"),
-    (r"lax\..*", "beside JAX .*must have equal shapes", "axes of size 1 are broadcast by tracer.numpy, not by lax"),
+    (
+        r"(lax\.|case ).*",
+        "beside JAX .*must have equal shapes",
+        "tracer.numpy broadcasts axes of size 1, not lax",
+    ),
     (r"(lax\.|case ).*", "beside JAX .*over no elements", "an extreme of nothing has no value, as in NumPy"),
     (r"(lax\.|case ).*", "beside JAX .*(slice sizes must|expected 0 <= start)", "windows lie within the operand"),
     (r"lax\.broadcast_to_rank", "beside JAX .*rank must not fall", "squeeze drops axes"),
