@@ -81,3 +81,13 @@ def test_a_chain_of_equal_equations_collapses_in_one_walk() -> None:
     assert len(after.equations) == 21
     assert after.outputs[0] is after.outputs[1]
     assert not any(isinstance(a, Literal) for a in after.outputs)
+
+
+def test_nested_programs_are_digested_where_all_else_is_equal() -> None:
+    def f(n: Any, x: Any, y: Any) -> Any:
+        return [branch(n, [exp, lambda v: mul(v, 2.0)], operand)[0] for operand in (x, y, x)]
+
+    before = traced(f, i32(), f64(3), f64(3))
+    assert names(cse(before)) == ["cond", "cond"]
+    digested = [[("digest" in vars(program)) for _, program in e.nested()] for e in before.equations]
+    assert digested == [[True, True], [False, False], [True, True]]

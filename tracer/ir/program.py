@@ -23,7 +23,7 @@ from tracer.ir import dtypes
 from tracer.ir.cells import cell_name
 from tracer.ir.digest import encode
 from tracer.ir.primitive import Effect, Primitive
-from tracer.ir.types import ArrayType, Type, array_type, with_shape
+from tracer.ir.types import ArrayType, Type, array_type, type_text, with_shape
 from tracer.lazy import LazyModule
 
 if TYPE_CHECKING:
@@ -139,17 +139,21 @@ class Program:
         return frozenset(effect for equation in self.equations for effect in equation.effects)
 
     @cached_property
+    def holders(self) -> tuple[int, ...]:
+        """Positions of the equations that have programs among their parameters."""
+        found = []
+        for position, equation in enumerate(self.equations):
+            for value in equation.params.values():
+                kind = type(value)
+                if kind is Program or (kind is tuple and any(type(item) is Program for item in value)):
+                    found.append(position)
+                    break
+        return tuple(found)
+
+    @property
     def holds_programs(self) -> bool:
         """Whether any equation has programs among its parameters."""
-        for equation in self.equations:
-            for value in equation.params.values():
-                if isinstance(value, Program):
-                    return True
-                if type(value) is tuple:
-                    for item in value:
-                        if isinstance(item, Program):
-                            return True
-        return False
+        return bool(self.holders)
 
     @cached_property
     def digest(self) -> bytes:
@@ -163,10 +167,12 @@ class Program:
         def define(variables: tuple[Var, ...]) -> None:
             for variable in variables:
                 numbers[variable] = len(numbers)
-                parts.append(str(variable.type))
+                parts.append(type_text(variable.type))
 
         def atom_text(atom: Atom) -> str:
-            return f"{atom.type}={atom.bits.hex()}" if isinstance(atom, Literal) else f"%{numbers[atom]}"
+            if type(atom) is Var:
+                return f"%{numbers[atom]}"
+            return f"{type_text(atom.type)}={atom.bits.hex()}"  # type: ignore[union-attr]
 
         define(self.inputs)
         for equation in self.equations:

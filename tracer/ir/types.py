@@ -85,6 +85,12 @@ def array_type(dtype: DType, shape: Shape, weak: bool = False) -> ArrayType:
     return ArrayType(dtypes.ONE_OBJECT.get(dtype, dtype), shape, weak)
 
 
+@lru_cache(maxsize=8192)
+def type_text(type: Type) -> str:
+    """Return the text of a type: `str` of it, remembered."""
+    return str(type)
+
+
 def storage_type(type: Type) -> ArrayType:
     """Return the type of the array that holds such a value in memory. Raises TypeError for stacks."""
     match type:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tracer.ir import dtypes
 from tracer.ir.digest import params_key
-from tracer.ir.primitive import Effect, Structured
+from tracer.ir.primitive import Effect, Params, Structured
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.types import ArrayType, StackType
 from tracer.ir.visit import substitute, substitute_atoms
@@ -58,7 +58,23 @@ def equation_key(equation: Equation, numbers: dict[Var, int]) -> Any:
     inputs: list[Any] = [numbers[a] if type(a) is Var else (a.type, a.bits) for a in equation.inputs]  # type: ignore[union-attr]
     if equation.primitive.commutative and not _is_complex(equation.inputs[0]) and _order(inputs[1]) < _order(inputs[0]):
         inputs[:2] = inputs[1], inputs[0]
-    return (equation.primitive, tuple(inputs), params_key(equation.params))
+    holds = any(True for _ in equation.nested()) if equation.params else False
+    return (equation.primitive, tuple(inputs), _Compared(equation.params) if holds else params_key(equation.params))
+
+
+class _Compared:
+    """Parameters with programs, which are compared where everything else is equal: their digests take long."""
+
+    __slots__ = ("params",)
+
+    def __init__(self, params: Params) -> None:
+        self.params = params
+
+    def __hash__(self) -> int:
+        return len(self.params)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Compared) and params_key(self.params) == params_key(other.params)
 
 
 def _order(key: Any) -> tuple[bool, Any]:

@@ -41,13 +41,14 @@ class _Eliminator:
         live: set[Var] = {a for a in program.outputs if isinstance(a, Var)}
         kept: list[Equation] = []
         changed = False
-        nested = program.holds_programs
-        for equation in reversed(program.equations):
+        holders = set(program.holders)
+        for position in reversed(range(len(program.equations))):
+            equation = program.equations[position]
             flags = [variable in live for variable in equation.outputs]
             if not any(flags) and is_droppable(equation):
                 changed = True
                 continue
-            pruned = self._prune(equation, flags) if nested else equation
+            pruned = self._prune(equation, flags) if position in holders else equation
             changed = changed or pruned is not equation
             kept.append(pruned)
             live.update([a for a in pruned.inputs if isinstance(a, Var)])
@@ -55,8 +56,6 @@ class _Eliminator:
 
     def _prune(self, equation: Equation, live: Sequence[bool]) -> Equation:
         """Return the equation without the parts of its nested programs that no live output needs."""
-        if not any(True for _ in equation.nested()):
-            return equation
         loop = loop_of(equation)
         if loop is not None:
             return self._prune_loop(loop, live)

@@ -32,8 +32,12 @@ class Needs:
 
     def _walk(self, program: Program) -> Rows:
         needed: dict[Var, int] = {variable: 1 << n for n, variable in enumerate(program.inputs)}
-        always = 0
-        for equation in program.equations:
+        always, holders = 0, set(program.holders)
+        for position, equation in enumerate(program.equations):
+            if position not in holders and not equation.primitive.effects:
+                everything = _union([needed[a] for a in equation.inputs if type(a) is Var])
+                needed.update(dict.fromkeys(equation.outputs, everything))
+                continue
             rows = self.equation(equation)
             for variable, row in zip(equation.outputs, rows.outputs, strict=True):
                 needed[variable] = _through(row, equation.inputs, needed)

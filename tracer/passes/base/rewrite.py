@@ -54,15 +54,14 @@ def nested_first(rewrite: Rewrite, holds: Callable[[Equation], bool] | None = No
 
 def rewrite_nested(program: Program, rewrite: Rewrite, holds: Callable[[Equation], bool] | None = None) -> Program:
     """Rewrite the programs among the equations' parameters; return the same object if nothing changed."""
-    if not program.holds_programs:
-        return program
-    changed = False
-    equations = []
-    for equation in program.equations:
+    equations: list[Equation] | None = None
+    for position in program.holders:
+        equation = program.equations[position]
         rewritten = equation if holds is not None and not holds(equation) else rewrite_parameters(equation, rewrite)
-        changed = changed or rewritten is not equation
-        equations.append(rewritten)
-    return replace(program, equations=tuple(equations)) if changed else program
+        if rewritten is not equation:
+            equations = list(program.equations) if equations is None else equations
+            equations[position] = rewritten
+    return program if equations is None else replace(program, equations=tuple(equations))
 
 
 def rewrite_parameters(equation: Equation, rewrite: Rewrite) -> Equation:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Final
 from tracer.ir.primitive import Structured
 from tracer.ir.program import Equation, Program, Source, Var
 from tracer.ir.types import StackType, Type, size, storage_type
+from tracer.ir.visit import equations
 from tracer.lazy import LazyModule
+from tracer.primitives.control.while_loop import while_p
 from tracer.runtime.system.long_calls import HEARD
 from tracer.schedule.terms.cost import NOTHING, Cost
 
@@ -130,12 +132,13 @@ def flops(program: Program) -> int:
 
 
 def work_of(program: Program) -> int:
-    """Return the work of a call, `ENDLESS` where it is more than `HEARD`."""
+    """Return the work of a call, `ENDLESS` where it is more than `HEARD`, or has a loop of unknown length."""
+    if any(equation.primitive is while_p for equation in equations(program)):
+        return ENDLESS
     work = 0
     for equation in program.equations:
-        cost = equation_cost(equation)
-        work += cost.work
-        if cost.unknown_trips or work > HEARD:
+        work += equation_cost(equation).work
+        if work > HEARD:
             return ENDLESS
     return work
 

@@ -40,17 +40,17 @@ def _encode(value: Any, numbers: dict[Any, int], parts: list[Hashable]) -> None:
             _encode(item, numbers, parts)
     elif kind is int or kind is str or kind is bool or value is None:
         parts.append(value)
-    elif isinstance(value, Enum):
-        parts.append(value.name)
-    elif is_dataclass(value):
-        parts.append(kind.__name__)
-        for name in _names(kind):
-            _encode(getattr(value, name), numbers, parts)
     else:
-        parts.append(value)
+        names = _names(kind)
+        if names is None:
+            parts.append(value.name if isinstance(value, Enum) else value)
+            return
+        parts.append(kind.__name__)
+        for name in names:
+            _encode(getattr(value, name), numbers, parts)
 
 
 @cache
-def _names(kind: Any) -> tuple[str, ...]:
-    """Return the fields of a dataclass: of statements, or of parts of them."""
-    return tuple(field.name for field in fields(kind))
+def _names(kind: Any) -> tuple[str, ...] | None:
+    """Return the fields of a dataclass, a statement or a part of one; None for another class."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
