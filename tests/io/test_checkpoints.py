@@ -37,6 +37,12 @@ def test_the_last_the_rounds_and_the_best_are_kept(tmp_path: Path) -> None:
     assert io.Checkpoints(tmp_path / "new").restore(LIKE) is None
 
 
+def test_a_folder_that_cannot_be_made_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(errors.CheckpointError, match=r"^Checkpoints at .*py:\d+ cannot make .*/file/runs\n  \[Errno"):
+        io.Checkpoints(tmp_path / "file" / "runs")
+
+
 def test_what_is_donated_after_save_is_saved_as_it_was(tmp_path: Path) -> None:
     saves, values = io.Checkpoints(tmp_path, keep=9), {"w": tnp.arange(4.0), "key": random.key(1)}
     step = jit(lambda s: {"w": s["w"] * 2 + 1, "key": random.fold_in(s["key"], 1)}, donate_argnums=0)

@@ -321,6 +321,14 @@ def test_layers_of_products() -> None:
     np.testing.assert_allclose(weights.std(), 0.1 / 3**0.5, rtol=0.02)
 
 
+def test_casts_are_to_floats() -> None:
+    layer = nn.Linear(2, 3, key=random.key(0))
+    with pytest.raises(errors.DTypeError, match=r"^nn.cast at test_module.py:\d+ takes a dtype of floats\n  got int32"):
+        nn.cast(layer, "int32")
+    with pytest.raises(errors.DTypeError, match=r"^nn.cast at test_module.py:\d+: no such dtype\n  got 'halves'"):
+        nn.cast(layer, "halves")
+
+
 def test_casts_and_changes_of_a_training_copy_are_training_copies() -> None:
     model = nn.Sequential(nn.Dropout(0.5), nn.Linear(4, 4, key=KEY), nn.Dropout(0.5))
     copy = model.training(random.key(3))

@@ -94,7 +94,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: optim.adamw(0.1).update(PARAMS, optim.chain(optim.adam(0.1)).init(PARAMS), PARAMS),
         ArgumentError,
         ("update at test_errors.py:LINE: the state belongs to another chain\n"
-        "  expected 3 states, got 1\n  help: state = tx.init(params)"),
+        "  expected 3 states, got 1\n  help: state = tx.init(params), then tx.update(grads, state, params)"),
     ),
     "a word for a mask": (
         lambda: updated(optim.adamw(0.1, mask="biases"), PARAMS, PARAMS),
@@ -179,6 +179,17 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         ArgumentError,
         ("named_chain at test_errors.py:LINE: names must differ\n"
         "  got ['a', 'a']\n  help: name every transformation once"),
+    ),
+    "arguments in another order": (
+        lambda: optim.adam(0.1).update(optim.adam(0.1).init(PARAMS), PARAMS),
+        ArgumentError,
+        ("update at test_errors.py:LINE: the state belongs to another chain\n"
+        "  expected 2 states, got dict\n  help: state = tx.init(params), then tx.update(grads, state, params)"),
+    ),
+    "no optimizers in a chain": (
+        lambda: optim.chain(1, 2),
+        ArgumentError,
+        "got int at test_errors.py:LINE, which is no optimizer\n  help: such as optim.adam(1e-3)",
     ),
     "coefficients": (
         lambda: optim.muon(0.1, ns_coeffs="fast"),

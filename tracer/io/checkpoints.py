@@ -51,7 +51,10 @@ class Checkpoints:
                 message(f"Checkpoints{here()} keeps at least one step", f"got keep={keep!r}, every={every!r}")
             )
         self.folder = Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CheckpointError(message(f"Checkpoints{here()} cannot make {folder}", str(error))) from None
         self._keep, self._every, self._best = keep, every, best
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None

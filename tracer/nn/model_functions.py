@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tracer import numpy as tnp
+from tracer.errors import DTypeError, message
 from tracer.ir import dtypes
 from tracer.nn.layout import Role
 from tracer.nn.module import parts, with_mode
+from tracer.primitives.elementwise.conversion import dtype_named
 from tracer.trace import trees
+from tracer.trace.source import here
 
 
 def paths(model: Any) -> dict[str, Any]:
@@ -98,12 +100,16 @@ def cast(tree: Any, dtype: Any, where: Callable[[str, Any], bool] | None = None)
 
     tree: of arrays of any shapes; dtype: of floats; where: a function of (path, array) that chooses. Gradients have the
     dtypes of the original. State is cast to wider dtypes alone, so that running means keep their digits. The cast of a
-    training copy is one, too, and its `inference` returns the arrays before the cast.
+    training copy is one, too, and its `inference` returns the arrays before the cast. Raises DTypeError for dtypes of
+    no floats.
 
     >>> nn.cast(nn.Linear(2, 3, key=tracer.random.key(0)), "bfloat16")
     Linear(weight=bf16[3,2], bias=bf16[3])
     """
-    width = tnp.dtype(dtype).itemsize
+    named = dtype_named("nn.cast", dtype)
+    if not dtypes.is_float(named):
+        raise DTypeError(message(f"nn.cast{here()} takes a dtype of floats", f"got {named.name}"))
+    width = named.itemsize
     chosen = [
         _is_float(value)
         and (where is None or where(path, value))

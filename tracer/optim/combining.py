@@ -43,12 +43,13 @@ def chained(name: str, *args: GradientTransformation) -> GradientTransformationE
         return tuple(tx.init(params) for tx in args)
 
     def scalars(state: Any, among: Dtypes) -> Any:
-        if len(state) != len(parts):
+        if not isinstance(state, tuple | list) or len(state) != len(parts):
+            got = len(state) if isinstance(state, tuple | list) else type(state).__name__
             raise ArgumentError(
                 message(
                     f"update{here()}: the state belongs to another chain",
-                    f"expected {len(parts)} states, got {len(state)}",
-                    help="state = tx.init(params)",
+                    f"expected {len(parts)} states, got {got}",
+                    help="state = tx.init(params), then tx.update(grads, state, params)",
                 )
             )
         return [part.scalars(each, among) for part, each in zip(parts, state, strict=True)]

@@ -124,7 +124,13 @@ def applied(
 
 
 def parts_of(tx: GradientTransformation) -> Parts:
-    """Return the parts of a transformation's update; one that is a user's has no scalars."""
+    """Return the parts of a transformation's update; one that is a user's has no scalars.
+
+    Raises ArgumentError for other objects.
+    """
+    if not callable(getattr(tx, "update", None)):
+        text = message(f"got {type(tx).__name__}{here()}, which is no optimizer", help="such as optim.adam(1e-3)")
+        raise ArgumentError(text)
     found = getattr(tx.update, "parts", None)
     if isinstance(found, Parts):
         return found
