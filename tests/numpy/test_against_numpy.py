@@ -87,7 +87,7 @@ def compare(ours: Any, theirs: Any, case: Record) -> None:
 
 @pytest.mark.parametrize("name", sorted(RECORDS))
 def test_results_are_numpys(name: str) -> None:
-    for manner in MANNERS if THOROUGH else Random(name).sample(MANNERS, len(MANNERS) // 3):
+    for manner in MANNERS if THOROUGH else Random(name).sample(MANNERS, len(MANNERS) // 4):
         if (name, manner) not in UNLIKE:
             with all_drawn_as(manner):
                 run(name)

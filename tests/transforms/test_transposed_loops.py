@@ -206,8 +206,8 @@ def test_batched_and_differentiated_transposes() -> None:
     assert float(tracer.grad(lambda ct: transposed(ct)[0])(1.0)) == 326.0
 
 
-@pytest.mark.parametrize("wrap", [lambda f: f, tracer.jit], ids=["plain", "jit"])
-def test_second_derivatives_of_calls_within_a_loop_in_bounded_memory(wrap: Callable[[Any], Any]) -> None:
+@pytest.mark.parametrize(("wrap", "within"), covering([lambda f: f, tracer.jit], ["call", "scan"]))
+def test_second_derivatives_of_calls_within_a_loop_in_bounded_memory(wrap: Callable[[Any], Any], within: str) -> None:
     """What a call computes beside the linear results depends on known values alone."""
 
     @tracer.custom_vjp
@@ -225,11 +225,11 @@ def test_second_derivatives_of_calls_within_a_loop_in_bounded_memory(wrap: Calla
             lambda s: s[0] < 3, lambda s: (s[0] + 1, lax.scan(step, s[1], None, length=2)[0]), (0, v)
         )[1]
 
-    for f, count in ((within_call, 5), (within_scan, 6)):
-        with tracer.config.using(loop_memory=200):
-            found = wrap(tracer.grad(tracer.grad(f)))(0.3)
-        expected = tracer.grad(tracer.grad(lambda v, n=count: lax.fori_loop(0, n, lambda _, x: tnp.sin(x), v)))(0.3)
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    f, count = {"call": (within_call, 5), "scan": (within_scan, 6)}[within]
+    with tracer.config.using(loop_memory=200):
+        found = wrap(tracer.grad(tracer.grad(f)))(0.3)
+    expected = tracer.grad(tracer.grad(lambda v: lax.fori_loop(0, count, lambda _, x: tnp.sin(x), v)))(0.3)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("start", [1.0, tnp.asarray(1.0)], ids=["weak", "an array"])

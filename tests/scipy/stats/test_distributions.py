@@ -203,12 +203,14 @@ def test_slopes_in_counts_and_trials_are_those_of_the_density_at_real_numbers(na
         lambda xs: (vmap(tracer.jacrev(lambda x: ours(*x)))(xs), vmap(tracer.hessian(lambda x: ours(*x)))(xs))
     )(points)
     with mpmath.workdps(40):
-        for point, slope, bend in zip(points, slopes, bends, strict=True):
+        for number, (point, slope, bend) in enumerate(zip(points, slopes, bends, strict=True)):
             at = tuple(map(mpmath.mpf, map(float, point)))
             for i in places:
                 exact = mpmath.diff(density, at, tuple(int(i == p) for p in places))
                 assert float(slope[i]) == pytest.approx(float(exact), rel=1e-9, abs=1e-9), (point, i)
                 for j in places[i:]:
+                    if not THOROUGH and (i + j + number) % 2:  # half of the pairs at a point, the others at the next
+                        continue
                     exact = mpmath.diff(density, at, tuple((i == p) + (j == p) for p in places))
                     for found in (bend[i, j], bend[j, i]):
                         assert float(found) == pytest.approx(float(exact), rel=1e-7, abs=1e-7), (point, i, j)

@@ -119,26 +119,28 @@ native = PART(lambda given, begin, end: parts.append((begin, end)))
 share = ctypes.CFUNCTYPE(None, PART, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(
     pool_symbols("@tracer_share")["tracer_share_evenly"]
 )
-thread_count.value = int(sys.argv[1])
-share(native, None, 16, int(sys.argv[2]))
-begins = sorted(parts)
-assert [begin for begin, _ in begins] + [16] == [0] + [end for _, end in begins]
-print(*[end - begin for begin, end in begins])
+for threads, most in zip(sys.argv[1::2], sys.argv[2::2], strict=True):
+    thread_count.value = int(threads)
+    parts.clear()
+    share(native, None, 16, int(most))
+    begins = sorted(parts)
+    assert [begin for begin, _ in begins] + [16] == [0] + [end for _, end in begins]
+    print(*[end - begin for begin, end in begins])
 """
 
 
-@pytest.mark.parametrize(
-    ("threads", "most", "lengths"),
-    [
-        (1, 2, [16]), (2, 100, [8, 8]), (2, 4, [4] * 4), (2, 5, [5, 5, 6]), (4, 100, [4] * 4), (3, 100, [2] * 8),
-        (7, 100, [1] * 16), (40, 100, [1] * 16),
-    ],
-)  # fmt: skip
-def test_even_parts_are_one_for_each_thread_or_as_long_as_pays(threads: int, most: int, lengths: list[int]) -> None:
+EVEN = {
+    (1, 2): [16], (2, 100): [8, 8], (2, 4): [4] * 4, (2, 5): [5, 5, 6], (4, 100): [4] * 4, (3, 100): [2] * 8,
+    (7, 100): [1] * 16, (40, 100): [1] * 16,
+}  # fmt: skip
+"""Lengths of the parts of 16, by threads and the longest part."""
+
+
+def test_even_parts_are_one_for_each_thread_or_as_long_as_pays() -> None:
     """The caller alone has no parts; where threads do not divide the job, parts are half as long."""
-    command = [sys.executable, "-c", _EVENLY, str(threads), str(most)]
+    command = [sys.executable, "-c", _EVENLY, *(str(n) for asked in EVEN for n in asked)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
-    assert [int(length) for length in run.stdout.split()] == lengths
+    assert run.stdout.splitlines() == [" ".join(map(str, lengths)) for lengths in EVEN.values()]
 
 
 _FORKED = """

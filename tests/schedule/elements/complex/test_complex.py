@@ -233,7 +233,7 @@ def exp_of(z: Any) -> Any:
 def test_scalars_rows_and_reductions_take_the_same_formulas(dtype: Any) -> None:
     rng = np.random.default_rng(8)
     z = (rng.standard_normal((3, 37)) + 1j * rng.standard_normal((3, 37))).astype(dtype)
-    for name in EXACT:
+    for name in EXACT if THOROUGH else [*EXACT][DTYPES.index(dtype) :: len(DTYPES)]:
         whole = apply(name, z)
         np.testing.assert_array_equal(apply(name, z[1, :1])[0], whole[1, 0])
         np.testing.assert_array_equal(apply(name, z[1, 0]), whole[1, 0])
