@@ -49,6 +49,7 @@ DONE: Final = {
     "choose_kernels": "every matrix product gets its kernel",
     "outline_reductions": "large reductions become calls of functions that other programs share",
     "multiply_roots": "square roots become products where the divider would be the bottleneck",
+    "unroll_and_inline": "short loops and the only calls of short functions are marked, to be written in place",
 }
 """What each pass does, as its section says first."""
 

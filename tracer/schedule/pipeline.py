@@ -21,6 +21,7 @@ from tracer.schedule.cpu.nontemporal_stores import store_nontemporal
 from tracer.schedule.cpu.outlined_reductions import outline_reductions
 from tracer.schedule.cpu.parallelise import parallelise
 from tracer.schedule.cpu.root_products import multiply_roots
+from tracer.schedule.cpu.unroll_and_inline import unroll_and_inline
 from tracer.schedule.cpu.vectorise import vectorise
 from tracer.schedule.elements.gather_bounds import FaultSite, FaultSites
 from tracer.schedule.gpu.mapping import GpuSchedule, map_to_gpu
@@ -74,6 +75,7 @@ LOOP_PIPELINE: Final[tuple[LoopPass, ...]] = (
     LoopPass("choose_kernels", choose_kernels, targeted=True),
     LoopPass("outline_reductions", outline_reductions),
     LoopPass("multiply_roots", multiply_roots, targeted=True),
+    LoopPass("unroll_and_inline", unroll_and_inline),
 )
 """The passes from a program's loop nests to those of a CPU."""
 ELEMENTWISE_PIPELINE: Final = tuple(

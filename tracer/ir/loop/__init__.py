@@ -201,6 +201,7 @@ class For:
 
     outlined: whether a CPU runs a VECTOR loop as a call of a function that programs share. It only reduces memory.
     multiplies_roots: whether a CPU computes a VECTOR loop's square roots of f64 by products, which have the same bits.
+    unrolled: whether a CPU's code has the iterations one after another; the range is constant.
     """
 
     index: Register
@@ -214,6 +215,7 @@ class For:
     results: tuple[Register, ...] = ()
     outlined: bool = False
     multiplies_roots: bool = False
+    unrolled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,12 +315,14 @@ class Invoke:
     """Call of another function of the module, with one view or operand for each of its parameters.
 
     share: the function's last two parameters are i64 registers, and it runs for parts (begin, end) that make up
-    `share`. The parts must be independent of each other.
+    `share`. The parts must be independent of each other. inlined: whether a CPU's code has the function's body in
+    place of this call, the only one.
     """
 
     function: str
     arguments: tuple[View | Operand, ...]
     share: Share | None = None
+    inlined: bool = False
 
 
 class Along(Enum):
@@ -472,12 +476,14 @@ Statement = (
 class Function:
     """Loop nest, the entry, or a math function. Parameters of space ARGUMENT do not overlap if one of them is written.
 
-    A math function takes registers and yields its result: see `Compute.callee`.
+    A math function takes registers and yields its result: see `Compute.callee`. plain: whether a CPU's function is
+    compiled without optimisations.
     """
 
     name: str
     parameters: tuple[Buffer | Register, ...]
     body: Block
+    plain: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ class Printer:
         """Return the lines of the function."""
         if self._lines is None:
             f = self.function
-            head = f"{f.name}({', '.join([self._parameter(p) for p in f.parameters])}) {{"
+            head = f"{f.name}({', '.join([self._parameter(p) for p in f.parameters])}){' plain' * f.plain} {{"
             arena = [b for b in buffers_of(f) if b.space is loop.Space.ARENA]
             arena.sort(key=lambda b: (b.offset, b.name))
             declared = [f"{INDENT}{_declaration(b)} at {b.offset}" for b in arena]
@@ -249,7 +249,7 @@ class Printer:
                 return f"reset stack {s.stack}"
             case loop.Invoke():
                 shared = "" if s.share is None else f" share 0..{s.share.count} by {s.share.grain}"
-                return f"invoke {s.function}({self._arguments(s.arguments)}){shared}"
+                return f"invoke {s.function}({self._arguments(s.arguments)}){shared}{' inlined' * s.inlined}"
             case loop.Library():
                 return f"library {s.name}({self._arguments(s.arguments)}){_kernel(s.kernel)}"
             case loop.Callback():
@@ -276,7 +276,7 @@ class Printer:
         elif s.kind is not loop.LoopKind.SERIAL:
             text += f" {s.kind.value}"
         carries = self._carries(s.carries)
-        yield f"{self._results(s.results)}{text}{carries} {{"
+        yield f"{self._results(s.results)}{text}{' unrolled' * s.unrolled}{carries} {{"
         yield from self._block(s.body)
         yield "}"
 

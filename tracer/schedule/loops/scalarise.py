@@ -19,5 +19,5 @@ def one_at_a_time(module: Module) -> Module:
 
 def _serial(statement: Statement) -> tuple[Statement]:
     if isinstance(statement, For) and statement.kind is LoopKind.VECTOR and not statement.carries:
-        return (replace(statement, kind=LoopKind.SERIAL, lanes=1),)
+        return (replace(statement, kind=LoopKind.SERIAL, lanes=1, unrolled=False),)
     return (statement,)

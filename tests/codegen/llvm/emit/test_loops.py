@@ -448,7 +448,8 @@ def test_a_long_arm_of_a_wide_loop_is_written_for_some_lanes_at_a_time(bits: int
                 following = Register(F64)
                 steps.append(Compute(following, ScalarOp.ADD, (total, shared)))
                 total = following
-            arm = If(p, Block(tuple(steps), (total, square)), Block((), (value, constant(5, F64))), (result, other))
+            usual = Block((), (value, constant(5, F64)))
+            arm = If(p, Block(tuple(steps), (total, square)), usual, (result, other), outlined=True)
             return [
                 Load(value, x, at((i, 1))),
                 Compute(p, ScalarOp.LE, (constant(first, F64), value)),

@@ -87,7 +87,7 @@ def invoke(f: Frame, s: loop.Invoke) -> None:
     for argument, parameter in zip(s.arguments, callee.parameters, strict=s.share is None):
         if isinstance(argument, loop.View) != isinstance(parameter, loop.Buffer):
             f.fail(f"invoke of '{s.function}' hands over a view for a register, or the reverse")
-    if s.function in f.in_place:
+    if s.inlined:
         for argument, parameter in zip(s.arguments, callee.parameters, strict=True):
             if isinstance(argument, loop.View):
                 assert isinstance(parameter, loop.Buffer), "tested above"

@@ -6,7 +6,7 @@ are written there, once. The text goes to code generation without a pass pipelin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -72,7 +72,6 @@ class Frame:
         self.unpolled = 0  # steps since the last poll: see `polls`
         self.part_lengths: dict[tuple[object, object], int] = {}
         self.finished: dict[str, Finished] = {}  # functions of the module that are written
-        self.in_place: Collection[str] = ()  # functions of the module that are written where they are called
         self.passes_caches = False  # whether any store bypasses the caches
         self.exits: dict[str, None] = {}
         self.marks: Mapping[int, int] = {}  # by the `id` of a statement, the number of a comment around its lines

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import assert_never
 
@@ -12,7 +11,7 @@ from tracer.codegen.llvm.emit.frame import CONTEXT, Finished, Frame
 from tracer.codegen.llvm.emit.lane_scan import prefix
 from tracer.codegen.llvm.emit.nontemporal_copy import fence
 from tracer.codegen.llvm.emit.runtime_helpers import DECLARATIONS, HELPERS, helper_text
-from tracer.codegen.llvm.emit.serial_loops import if_, length_written_out, serial, while_
+from tracer.codegen.llvm.emit.serial_loops import if_, serial, while_
 from tracer.codegen.llvm.emit.shared_reductions import outlined_reduction
 from tracer.codegen.llvm.emit.vector_loop import vector_loop
 from tracer.codegen.llvm.emit.writer import Writer
@@ -39,9 +38,10 @@ def emit_module(module: loop.Module, *, vector_bits: int | None = None, marks: M
     declarations, helpers, parts = dict(DECLARATIONS), dict[str, None](), dict[str, tuple[str, ...]]()
     common_texts: dict[str, str] = {}
     texts, finished, lengths = [], dict[str, Finished](), polls.shares(module)
-    in_place = _written_in_place(module)
+    calls = [s for f in module.functions for s in statements_of(f.body) if isinstance(s, loop.Invoke)]
+    inlined = {s.function for s in calls if s.inlined}
     for function in module.functions:
-        if function.body.yields or function.name in in_place:  # math functions are written with the first call
+        if function.body.yields or function.name in inlined:  # math functions are written with the first call
             continue
         writer = Writer(
             declarations,
@@ -51,7 +51,7 @@ def emit_module(module: loop.Module, *, vector_bits: int | None = None, marks: M
         )
         frame = Frame(function, writer, run_block)
         frame.functions, frame.helpers, frame.parts, frame.common = functions, helpers, parts, common_texts
-        frame.finished, frame.in_place, frame.marks = finished, in_place, marks or {}
+        frame.finished, frame.marks = finished, marks or {}
         if function.name in lengths:
             frame.part_lengths = polls.part_lengths(function, lengths[function.name])
         texts.append(_function(frame, is_main=function.name == module.entry))
@@ -108,42 +108,8 @@ def _main_header(f: Frame) -> str:
         if not isinstance(parameter, loop.Buffer):
             f.fail("the entry takes a register")
         f.slots[parameter] = i
-    plain = " noinline optnone" * _mostly_calls(f.function.body)
+    plain = " noinline optnone" * f.function.plain
     return f"define i32 @{MAIN_SYMBOL}(ptr %buffers, ptr {CONTEXT}){plain} #0 {{"
-
-
-def _mostly_calls(body: loop.Block) -> bool:
-    """Whether to compile the main function without LLVM's optimisations: it is long, or shares work, and mostly calls.
-
-    LLVM's time grows faster than the length of the function, for no benefit. 3,600 calls take 0.5 s, and 0.3 s
-    unoptimised. The maximum of 1e6 elements compiles in 0.88 of the time. A short function that shares nothing runs in
-    200 ns or so, and would lose 10. AdamW of 144 arrays has 70 calls, 300 statements for scalars, and saves 50 ms.
-    """
-    statements = list(statements_of(body))
-    invoked = [s for s in statements if isinstance(s, loop.Invoke)]
-    if len(body.statements) < _LONG and all(s.share is None for s in invoked):
-        return False
-    calls = len(invoked)
-    return 8 * calls >= len(statements) and not any(isinstance(s, loop.For | loop.While) for s in statements)
-
-
-_LONG = 256  # statements of a main function that is worth it
-
-
-def _written_in_place(module: loop.Module) -> set[str]:
-    """Return the short functions that are called at one place, which are written there: a function takes LLVM 0.3 ms.
-
-    None is written into a main function that LLVM does not optimise, where 512-bit code would fail.
-    """
-    main = next((function for function in module.functions if function.name == module.entry), None)
-    if main is None or _mostly_calls(main.body):
-        return set()
-    calls = Counter[str]()
-    for function in module.functions:
-        for s in statements_of(function.body):
-            if isinstance(s, loop.Invoke):
-                calls[s.function] += 1 if s.share is None else 2
-    return {f.name for f in module.functions if calls[f.name] == 1 and length_written_out(f.body) is not None}
 
 
 def _nest_header(f: Frame) -> str:

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from tracer.codegen.llvm.emit import outlined_code, polls
 from tracer.codegen.llvm.emit.compute import apply
 from tracer.codegen.llvm.emit.frame import Frame
 from tracer.codegen.llvm.toolchain.types import ELEMENT, vector
 from tracer.ir.loop import (
-    Block,
     Carry,
     Compute,
     Constant,
-    Copy,
     For,
     If,
-    Load,
-    LoopKind,
     Operand,
     Register,
-    Store,
     While,
 )
 
@@ -55,41 +49,6 @@ def first_value(carry: Carry) -> Operand:
         return carry.initial
     assert carry.identity is not None, "a carry with `combine` has an identity"
     return carry.identity
-
-
-_FEW: Final = 4  # iterations of a loop that is written out
-_SHORT: Final = 64  # statements of a block that is
-
-
-def length_written_out(block: Block) -> int | None:
-    """Return the number of statements with loops of few iterations written out, or None where that does not pay.
-
-    LLVM takes 1 ms for a loop, by itself more than for some dozen instructions.
-    """
-    total = 0
-    for s in block.statements:
-        match s:
-            case Compute() | Load() | Store() | Copy():
-                total += 1
-            case For(kind=LoopKind.SERIAL | LoopKind.PARALLEL | LoopKind.VECTOR, outlined=False):
-                iterations = few_iterations(s)
-                if iterations is None:
-                    return None
-                total += len(iterations) * (length_written_out(s.body) or 0) + len(s.carries)
-            case _:
-                return None
-    return total if total <= _SHORT else None
-
-
-def few_iterations(s: For) -> range | None:
-    """Return the range of a short loop's index, in steps of its lanes; None where it is not written out."""
-    if not isinstance(s.start, Constant) or not isinstance(s.stop, Constant) or s.step == 0:
-        return None
-    indices = range(int(s.start.value), int(s.stop.value), s.step * (s.lanes if s.kind is LoopKind.VECTOR else 1))
-    length = length_written_out(s.body)
-    if length is None or not 0 < len(indices) <= _FEW or len(indices) * length > _SHORT:
-        return None
-    return indices
 
 
 class CarriedPhis:
@@ -127,9 +86,8 @@ def serial(f: Frame, s: For) -> None:
     start, stop = f.operand(s.start), f.operand(s.stop)
     registers = [carry.register for carry in s.carries]
     first = yields(f, [first_value(carry) for carry in s.carries], registers)
-    few = few_iterations(s)
-    if few is not None:
-        _written_out(f, s, few, first)
+    if s.unrolled:
+        _unrolled(f, s, first)
         return
     order = "slt" if s.step > 0 else "sgt"
     known = range_is_known(s.start, s.stop, s.step)
@@ -158,10 +116,12 @@ def serial(f: Frame, s: For) -> None:
     _results(f, s, [(values, latch)] if known else [(first, before), (values, latch)])
 
 
-def _written_out(f: Frame, s: For, indices: range, values: list[str]) -> None:
+def _unrolled(f: Frame, s: For, values: list[str]) -> None:
     """Write the iterations one after another. values: of the carries, before the first."""
     registers = [carry.register for carry in s.carries]
-    for index in indices:
+    if not isinstance(s.start, Constant) or not isinstance(s.stop, Constant):
+        f.fail("unrolls a loop whose range is not constant")
+    for index in range(int(s.start.value), int(s.stop.value), s.step):
         f.define(s.index, str(index))
         for register, value in zip(registers, values, strict=True):
             f.define(register, value)

@@ -8,7 +8,7 @@ from tracer.codegen.llvm.emit import polls
 from tracer.codegen.llvm.emit.compute import apply
 from tracer.codegen.llvm.emit.divergence import Variation
 from tracer.codegen.llvm.emit.frame import Frame
-from tracer.codegen.llvm.emit.serial_loops import CarriedPhis, few_iterations, first_value, phi, yields
+from tracer.codegen.llvm.emit.serial_loops import CarriedPhis, first_value, phi, yields
 from tracer.codegen.llvm.toolchain.types import ELEMENT, indices, iota, leading_mask, splat, vector
 from tracer.ir.loop import Carry, Constant, For
 
@@ -81,8 +81,7 @@ class VectorLoop:
         w, lanes = self.f.w, self.loop.lanes
         full = stop & -lanes if stop > 0 else 0
         partial = self.first
-        few = few_iterations(self.loop)
-        if full and (full == lanes == stop or few is not None):
+        if full and (full == lanes == stop or self.loop.unrolled):
             for index in range(0, full, lanes):
                 for register, value in zip(self.registers, partial, strict=True):
                     self.f.define(register, value)
