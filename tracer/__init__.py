@@ -160,3 +160,4 @@ for _name in ("checkpoint", "grad", "hessian", "jacfwd", "jacrev", "named_call",
 globals().update(jacobian=jacrev, remat=checkpoint)  # other names of the same functions
 for _class in (custom_jvp, custom_vjp, _custom_vmap, _JitFunction):
     _set_method_boundaries(_class)
+_set_method_boundaries(type(config), ("__setattr__",))

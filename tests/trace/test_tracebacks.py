@@ -79,6 +79,12 @@ OPERATIONS = {
     "a summary": lambda: nn.summary(LAYER, tnp.ones((3, 4), "float32")),
     "a file": lambda: io.load("/nowhere"),
     "a loader": lambda: data.Loader(3, 4),
+    "a setting": lambda: setattr(tracer.config, "threads", -1),
+    "a setting by name": lambda: tracer.config.update("name", -1),
+    "a function to watch": lambda: debug.watch(3),  # type: ignore[arg-type]
+    "a function to check": lambda: tracer.checked(3),  # type: ignore[arg-type]
+    "a file of an exploration": lambda: tracer.explore(lambda x: x, 1.0).save("/nowhere/x"),
+    "a file of a profile": lambda: tracer.profile().save("/nowhere/x"),
     "watched values": lambda: debug.watch(lambda x: x @ Y)(X),
     "a tree": lambda: tree_util.tree_map(lambda x, y: x, (1, 2), (1, 2, 3)),
 }

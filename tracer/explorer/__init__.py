@@ -2,8 +2,9 @@
 
 from tracer.explorer.exploration import Exploration, explore
 from tracer.explorer.magics import load_ipython_extension
-from tracer.trace.tracebacks import set_boundaries
+from tracer.trace.tracebacks import set_boundaries, set_method_boundaries
 
 __all__ = ["Exploration", "explore", "load_ipython_extension"]
 
 set_boundaries(globals(), __all__)
+set_method_boundaries(Exploration, ())

@@ -7,7 +7,7 @@ from typing import Any
 
 from tracer.runtime.jit.jit import JitFunction, jit
 from tracer.settings import config
-from tracer.trace.tracebacks import wrapping
+from tracer.trace.tracebacks import set_boundaries, wrapping
 from tracer.transforms.functions import check_callable
 
 
@@ -41,3 +41,6 @@ def checked(fun: Callable[..., Any], *, nans: bool = True, infs: bool = True) ->
             return run(*args, **kwargs)
 
     return call
+
+
+set_boundaries(globals(), ["checked"])

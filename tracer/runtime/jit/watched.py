@@ -29,7 +29,7 @@ from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.trace import Operand
-from tracer.trace.tracebacks import boundary
+from tracer.trace.tracebacks import boundary, set_boundaries
 from tracer.transforms.finite_checks import is_float, site
 from tracer.transforms.functions import check_callable
 from tracer.transforms.probing import Loops, probed
@@ -240,3 +240,6 @@ def _argument(name: str, x: Array) -> Line:
         [min(finite, default=np.inf), max(finite, default=-np.inf), usual.sum(), min(present, default=np.inf), *counts],
     )
     return line
+
+
+set_boundaries(globals(), ["watch"])

@@ -26,6 +26,7 @@ from tracer.settings import gate
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.source import user_source
+from tracer.trace.tracebacks import set_method_boundaries
 
 _execute = Specialization.execute
 _open: list[Profile] = []
@@ -150,6 +151,9 @@ class Profile:
         axes: to draw on; None for a new figure. Raises ImportError without matplotlib.
         """
         return roofline.draw([(call.program, call.span.seconds) for call in self.calls], axes)
+
+
+set_method_boundaries(Profile, ())
 
 
 def _recorded(called: Specialization, operands: Sequence[Array]) -> list[Array]:
