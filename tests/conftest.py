@@ -15,8 +15,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-import tracer
-
 gc.set_threshold(20_000, 20, 20)  # by Python's own, a twelfth of the time of the laws goes into visits of what lives on
 os.environ["TRACER_KERNEL_DIR"] = ""  # what tests compile is neither read from the user's cache nor left there
 
@@ -47,9 +45,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    device = config.getoption("--device")
-    if device is not None:
-        tracer.config.default_device = device
+    if config.getoption("--device") is not None:
+        from tests import on_device  # for these runs alone
+
+        on_device.set_up(config.getoption("--device"))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--device") is not None:
+        from tests import on_device  # for these runs alone
+
+        on_device.choose(items)
 
 
 @pytest.fixture

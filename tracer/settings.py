@@ -46,6 +46,7 @@ class Gate:
     def __init__(self) -> None:
         self.words = (ctypes.c_int64 * 2)()
         self.closed = self.words[0] = 1  # the first word again, as a Python integer
+        self.elsewhere = 1  # the number of reasons to look for a default device other than the CPU
         self._is_elsewhere = True  # until the setting is read
         self.overridden = 0  # the number of blocks that override settings, in all threads
         self._lock = threading.Lock()
@@ -70,12 +71,17 @@ class Gate:
         """Keep the gate closed on all threads while arrays are made elsewhere than on the CPU."""
         with self._lock:
             self.closed = self.words[0] = self.closed + elsewhere - self._is_elsewhere
+            self.elsewhere += elsewhere - self._is_elsewhere
             self._is_elsewhere = elsewhere
 
-    def override(self, blocks: int) -> None:
-        """Count blocks that override settings, as entered (1) or left (-1); each also closes and opens the gate."""
+    def override(self, blocks: int, *, device: bool = False) -> None:
+        """Count blocks that override settings, as entered (1) or left (-1); each also closes and opens the gate.
+
+        device: whether the default device is among the settings.
+        """
         with self._lock:
             self.overridden += blocks
+            self.elsewhere += blocks * device
         self._mine.overriding += blocks
 
     def changed(self) -> None:
@@ -400,7 +406,7 @@ class Config:
         checked = {name: self._setting(name).checked(value, f"config.{name}") for name, value in values.items()}
         outer = overrides.values
         gate.close()
-        gate.override(1)
+        gate.override(1, device="default_device" in checked)
         self._set_here({**outer, **checked})
         if "threads" in checked:
             thread_count_in_force()
@@ -410,7 +416,7 @@ class Config:
             self._set_here(outer)
             if "threads" in checked:
                 thread_count_in_force()
-            gate.override(-1)
+            gate.override(-1, device="default_device" in checked)
             gate.open()
 
     def _set_here(self, values: dict[str, Any]) -> None:

@@ -269,7 +269,7 @@ def bind_all(primitive: Primitive, operands: Sequence[Operand], params: Mapping[
                 if own.level > level:
                     check_alive(operand)
                     trace, level = own, own.level
-    if trace is None and gate.closed:
+    if trace is None and gate.elsewhere:
         trace = default_trace(operands)
     try:
         if trace is None:
@@ -289,7 +289,7 @@ def bind_all(primitive: Primitive, operands: Sequence[Operand], params: Mapping[
 
 def default_trace(operands: Sequence[Operand]) -> Trace | None:
     """Return the trace of the default device, which takes operations on arrays that follow, None for the CPU's."""
-    name = config.default_device
+    name = config.default_device if gate.elsewhere else "cpu"
     if name == "cpu" or state.staging is not None or not all(not isinstance(x, Array) or follows(x) for x in operands):
         return None
     return eager.trace_named(name)

@@ -29,7 +29,7 @@ def flatten_arguments(arguments: Any, what: str, names: Callable[[], list[str]])
 
     what: the operation, for errors. names: the names of the leaves, for errors. Raises as `as_array`.
     """
-    if arguments.__class__ is tuple and len(arguments) == 1 and arguments[0].__class__ is Array and not gate.closed:
+    if arguments.__class__ is tuple and len(arguments) == 1 and arguments[0].__class__ is Array and not gate.elsewhere:
         return [arguments[0]], trees.ONE
     leaves, structure = trees.flatten_values(arguments)
     return arrays_of(leaves, what, names), structure
@@ -40,7 +40,7 @@ def arrays_of(leaves: Sequence[Any], what: str, names: Callable[[], list[str]]) 
     arrays = [
         leaf if isinstance(leaf, Array) else _named(leaf, position, what, names) for position, leaf in enumerate(leaves)
     ]
-    if gate.closed or any(x._trace is not None for x in arrays):
+    if gate.elsewhere or any(x._trace is not None for x in arrays):
         return together(arrays, what, names)
     return arrays
 

@@ -122,7 +122,7 @@ class Calls:
                 for name in sorted(kwargs):  # in the order of the program's inputs
                     key.append(name)
                     describe(kwargs[name], key, arrays)
-            trace = default_trace(arrays) if gate.closed else None
+            trace = default_trace(arrays) if gate.elsewhere else None
             if trace is not None:
                 arrays = [trace.device.put(x) for x in arrays]
             signature = tuple(key)

@@ -240,7 +240,7 @@ def made(x: Array, device: Any, what: str) -> Array:
     """Return an array made of values outside, on a device or where arrays are made. what: names the caller."""
     if device is not None:
         x = put_on(x, device, what)
-    elif gate.closed and (trace := default_trace([x])) is not None:
+    elif gate.elsewhere and (trace := default_trace([x])) is not None:
         x = trace.device.put(x)
     if x._atom is FOLLOWS:
         x._atom = None
