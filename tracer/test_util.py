@@ -182,9 +182,9 @@ def check_training(
 ) -> None:
     """Run a training loop in several ways, and require the same bits of its state from all of them.
 
-    make: returns the state at the start, a tree of arrays. step: from the state and a batch, whose parts are arguments
-    of their own if it is a tuple, to the next state, or to a tuple that begins with it. loader: of batches of one size;
-    it is left where it was. steps: how many. threads: numbers of threads to compare.
+    make: returns the state at the start, a tree of arrays. step: a function of the state and a batch, whose parts are
+    arguments of their own if it is a tuple; returns the next state, or a tuple that begins with it. loader: of batches
+    of one size; it is left where it was. steps: how many. threads: numbers of threads to compare.
 
     The ways: a loop, again; with each number of threads; interrupted halfway, saved to a file and loaded; as one
     `lax.scan`. Floats of the state must be finite, and a step that donates the state must not copy it. Raises

@@ -1,7 +1,7 @@
 """Two models of text, character by character: an LSTM and a GPT learn the documentation that Python ships.
 
-Both take tokens and a state of the text before them, and return logits of the next token at every place. So one loss,
-one measure and one sampler serve both. `python -m tracer.examples.characters` trains and writes some text.
+Both take tokens and a state of the text before, and return logits of the next token at every place. So one loss, one
+measure and one sampler serve both. `python -m tracer.examples.characters` trains and writes some text.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ _BITS_OF = {dtype: (name, bits) for name, (bits, dtype) in BITS.items()}
 def from_torch(value: Any, model: Any = None, *, strict: bool = True, copy: bool = True) -> Any:
     """Return a tensor of PyTorch as an array, or a model with the weights of a module of PyTorch.
 
-    value: a tensor of any shape and dtype, a tree of tensors, or with `model` a module of PyTorch or its state dict.
+    value: a tensor of any shape and dtype; a tree of tensors; or with `model` a module of PyTorch or its state dict.
     model: takes the weights by their names, in its own dtypes: see `io.load_weights`, which also renames. strict:
     whether the names must be exactly the model's. copy: whether arrays have memory of their own; otherwise arrays of
     tensors on the CPU share it, and must not be written to. Raises CheckpointError for other names and shapes,

@@ -141,7 +141,7 @@ class _Names:
             yield from self.places(child, self.known(path, *names.get(name, ()), name))
 
     def known(self, path: str, *names: str) -> str:
-        """Return the first name below a path that the state dict has, or else the last, which is the model's own."""
+        """Return the first name below a path that the state dict has, else the last one, the model's own."""
         full = [below(path, name) for name in names]
         return next((name for name in full if self._is_known(name)), full[-1])
 

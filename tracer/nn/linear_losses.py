@@ -1,4 +1,4 @@
-"""Cross entropy of a linear layer of many classes, by blocks of its weight, so the logits are never all in memory.
+"""Cross entropy of a linear layer of many classes, by blocks of its weight: memory never holds all logits.
 
 The blocks' logits are computed twice, for the loss and for its derivative. Wijmans et al. 2025, arXiv:2411.09009.
 """

@@ -110,8 +110,8 @@ class MultiSteps:
     The mean of means is not the mean over all examples where batches differ in size.
 
     opt: a transformation. every_k_schedule: k, or a function from the count of updates to k. use_grad_mean: False sums.
-    should_skip_update_fn: from gradients, the count of updates and parameters to whether to leave the gradients out,
-    a scalar bool, and a tree for the state; see `skip_not_finite`. accumulator_dtype: dtype of the mean.
+    should_skip_update_fn: a function of gradients, the count of updates and parameters; returns whether to leave the
+    gradients out, a scalar bool, and a tree for the state; see `skip_not_finite`. accumulator_dtype: dtype of the mean.
 
     >>> tx = tracer.optim.MultiSteps(tracer.optim.sgd(1.0), every_k_schedule=2)
     >>> first, state = tx.update(tnp.asarray([1.0]), tx.init(tnp.zeros(1)))

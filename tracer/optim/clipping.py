@@ -68,9 +68,9 @@ def adaptive_grad_clip(
 ) -> GradientTransformationExtraArgs:
     """Return the scaling of updates, unit by unit, to at most `clipping` times the norm of their parameters.
 
-    clipping: the largest ratio. eps: the least that a parameter's norm counts as. axis: the axes of a unit; by default
-    all of vectors, the first of arrays with two or three axes, all but the last of larger ones. Brock et al. 2021,
-    arXiv:2102.06171.
+    clipping: the largest ratio. eps: the least that a parameter's norm counts as. axis: the axes of a unit. By default
+    these are all of vectors, the first of arrays with two or three axes, all but the last of larger ones. Brock et al.
+    2021, arXiv:2102.06171.
 
     >>> tx = tracer.optim.adaptive_grad_clip(0.5)
     >>> tx.update(tnp.asarray([3.0, 4.0]), tx.init(None), tnp.asarray([0.6, 0.8]))[0]

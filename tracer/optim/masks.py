@@ -122,9 +122,10 @@ def masked(
 
     Without a transformation the gradients themselves are the other updates: an ascent. `only` gives zeros there.
 
-    inner: the transformation. mask: a tree of bools like the parameters or a prefix of them, a function from parameters
-    to such a tree, a function of (path, array) with paths such as "layers.0.weight", or "matrices": the arrays of two
-    axes or more. mask_compatible_extra_args: whether keywords of the updates' structure are masked as they are.
+    inner: the transformation. mask: a tree of bools like the parameters or a prefix of them; or a function from
+    parameters to such a tree; or a function of (path, array) with paths such as "layers.0.weight"; or "matrices": the
+    arrays of two axes or more. mask_compatible_extra_args: whether keywords of the updates' structure are masked as
+    they are.
 
     >>> tx = tracer.optim.masked(tracer.optim.scale(-1.0), {"w": True, "b": False})
     >>> grads = {"w": tnp.asarray([1.0]), "b": tnp.asarray([1.0])}

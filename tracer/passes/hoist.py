@@ -3,8 +3,8 @@
 Only equations without effects move, so a loop of no iterations reports no fault. The work is wasted if the body never
 runs; that is the price of doing it once otherwise. Three sorts of equations stay: loops that may not end (a
 while_loop), calls into Python, and equations cheaper to repeat than to store. An equation is cheaper to repeat if its
-output is larger than its operands, such as a broadcast or an iota. It still moves if an equation that moves needs it.
-Library routines and loops move although they return more than they read: a matrix's factors come with their pivots.
+output is larger than its operands: a broadcast or an iota. It still moves if an equation that moves needs it. Library
+routines and loops move although they return more than they read: a matrix's factors come with their pivots.
 """
 
 from __future__ import annotations

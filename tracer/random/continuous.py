@@ -243,8 +243,8 @@ def _maxwell(key: Array, shape: Shape, dtype: DType) -> Array:
 def double_sided_maxwell(key: Parameter, loc: Parameter, scale: Parameter, shape: Any = (), dtype: Any = None) -> Array:
     """Draw Maxwell samples of either sign, scaled and shifted.
 
-    loc, scale: numbers or arrays; shape: of the axes in front of the joint shape of loc and scale, by default that
-    shape again, as in JAX. Returns [*shape, *joint shape].
+    loc, scale: numbers or arrays; shape: of the axes before the joint shape of loc and scale; by default that shape
+    again, as in JAX. Returns [*shape, *joint shape].
 
     >>> tracer.random.double_sided_maxwell(tracer.random.key(0), 0.0, 1.0, (3,))
     Array([ 1.98461204, -2.4782074 , -1.6334815 ], f64)

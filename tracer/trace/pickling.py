@@ -45,7 +45,7 @@ def reduce_named(self: Any, protocol: Any) -> Any:
 
 
 def nameless(value: Any) -> str | None:
-    """Return a text for a function within the value that no process finds by name, or None if all are found."""
+    """Return a text for a function in the value that no process finds by name; None if there is none."""
     if isinstance(value, partial):
         return next((text for part in (value.func, *value.args) if (text := nameless(part)) is not None), None)
     if not isinstance(value, FunctionType) or takes_functions() or name_at_home(value) is not None:

@@ -32,7 +32,7 @@ from tracer.transforms.transpose import pull_back
 class Pullback(NamedTuple):
     """Pullback of a recipe, from (residuals..., output cotangents...) to cotangents of the active inputs.
 
-    sums: for each active input the index of a value of the program, None for a zero cotangent, and the addition of
+    sums: for each active input the index of a value of the program, None for a zero cotangent; and the addition of
     NumPy arrays of the type, None where there is none. is_raw: whether the program runs on NumPy arrays, and has one
     cotangent.
     """

@@ -24,12 +24,11 @@ Tangent = Operand | Zero
 class Context:
     """Context of a rule.
 
-    primitive: the equation's. outputs: the primal outputs, for tangent-only jvp rules.
-    transform: the running transform, program to program, for rules of primitives with nested programs.
-    size, axis_name: of the batch, in batch rules.
-    nested: in linearize rules, whether a loop, a branch or a call keeps the residuals, so that they need a fixed size.
-    claim: in transpose rules, takes the sum of the cotangents that have reached an operand so far, by its position, or
-    None. The rule's own cotangent of that operand must then include the sum.
+    primitive: the equation's. outputs: the primal outputs, for tangent-only jvp rules. transform: the running
+    transform, program to program, for rules of primitives with nested programs. size, axis_name: of the batch, in batch
+    rules. nested: in linearize rules, whether a loop, a branch or a call keeps the residuals, so that they need a fixed
+    size. claim: in transpose rules, takes the sum of an operand's cotangents so far, by its position, or None. The
+    rule's own cotangent of that operand must then include the sum.
     """
 
     __slots__ = ("axis_name", "claim", "nested", "outputs", "primitive", "size", "transform")

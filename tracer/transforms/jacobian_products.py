@@ -34,7 +34,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
 
     Returns (outputs, pullback), or (outputs, pullback, aux) if `has_aux`. pullback(cotangents) takes a tree like the
     outputs. It returns a tuple with one entry for each of `primals`. It may be called any number of times. It is a tree
-    of the arrays that it keeps, so that jit, vmap and scan take it and return it.
+    of the arrays that it keeps, so jit, vmap and scan take it and return it.
 
     >>> import tracer, tracer.numpy as tnp
     >>> y, pullback = tracer.vjp(tnp.sin, 0.0)

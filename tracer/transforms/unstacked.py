@@ -1,7 +1,7 @@
 """Derivatives without stacks: the operations that made the stacks run again, so that all residuals have a fixed size.
 
 A stack lives in the program that made it. The derivative of a loop of unknown length keeps stacks. To leave jit, or to
-be stacked by scan and vmap, it keeps the operands of the operations that made the stacks.
+be stacked by scan and vmap, it keeps the operands of the stacks' operations.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Kernel modules that programs share: each is compiled once in a process, when the first program calls it.
 
-LLVM takes 30 ms for the thousand lines of a matrix product or a transpose, and 10 for a radix sort. Programs call them
-by name. Scalar modules that only dispatch are compiled at level 0, in a fifth of the time.
+LLVM takes 30 ms for the thousand lines of a matrix product or transpose, and 10 for a radix sort. Programs call them by
+name. Scalar modules that only dispatch are compiled at level 0, in a fifth of the time.
 """
 
 from __future__ import annotations

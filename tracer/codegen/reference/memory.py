@@ -2,7 +2,7 @@
 
 A `Region` is the memory behind a buffer name in a running function: a stretch of some `Memory`. Cells of the arena are
 bytes, since buffers of different dtypes share it; elsewhere a cell is an element. Each cell remembers the root buffer
-that wrote it last, so that a value overwritten before its last reader is seen. It also remembers its last accesses by
+that wrote it last. So a value overwritten before its last reader is seen. It also remembers its last accesses by
 concurrent threads (`races`).
 """
 

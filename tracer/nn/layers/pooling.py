@@ -29,9 +29,9 @@ def max_pool(
     """Return the maximum of every window over the last axes.
 
     x: real numbers [b, c, *s], or any [..., *s] if `size` is one integer for each axis; stride: by default the size;
-    padding: an integer, or an integer or a pair (before, after) for each axis, of at most half the window, which is
-    never a maximum; dilation: the distance of elements in a window; ceil_mode: whether windows may reach over the end.
-    Returns [..., *windows] of x's dtype. Of equal elements the first one has the derivative, as in PyTorch. Raises
+    padding: an integer, or an integer or a pair (before, after) for each axis; at most half the window, and never a
+    maximum; dilation: the distance of elements in a window; ceil_mode: whether windows may reach over the end. Returns
+    [..., *windows] of x's dtype. Of equal elements the first one has the derivative, as in PyTorch. Raises
     ArgumentError for settings that do not fit, ShapeError for windows longer than their axis.
 
     >>> nn.max_pool(tnp.arange(16.0).reshape(1, 1, 4, 4), 2)[0, 0]

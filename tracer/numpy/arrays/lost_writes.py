@@ -1,9 +1,8 @@
 """Detection of lost writes: `x[a][b] = v` sets an element of a temporary copy.
 
-A temporary is recognised by its reference count, and by the caller's instruction, which must be an assignment to an
-item. C code may hold arrays without counted references. The reference count of a temporary is measured on a class of
-the same shape. If a named object has the same count, as in Pythons that borrow references from names, nothing is
-refused.
+A temporary is recognised by its reference count and by the caller's instruction. This must be an assignment to an item.
+C code may hold arrays without counted references. The reference count of a temporary is measured on a class of the same
+shape. If a named object has the same count, as in Pythons that borrow references from names, nothing is refused.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ def sort_complex(a: Any) -> Array:
 
 @makes_new
 def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
-    """Return a copy of arr [*s] without the slices at some indices of an axis, or without elements of the flat array.
+    """Return a copy of arr [*s] without the slices at some indices of an axis, or without flat elements.
 
     obj: an integer, a slice, integers, or a mask; axis: None to flatten. Returns arr's dtype. A mask must be concrete,
     and so must several integers, unless `assume_unique_indices` promises that they are distinct. Raises

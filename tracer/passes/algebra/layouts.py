@@ -1,7 +1,7 @@
 """Rewrites of equations that only move elements: shapes, orders, slices and concatenations. All hold bit for bit.
 
 The resulting forms tell axes apart, since index arithmetic by axes needs no division. Inserting axes of size 1 is a
-broadcast, dropping them a squeeze, and a reshape is any other change of shape.
+broadcast, dropping them a squeeze. A reshape is any other change of shape.
 """
 
 from __future__ import annotations

@@ -36,9 +36,9 @@ class Memory:
 
     arguments: the caller's arrays and arrays captured by the function. results: all but results in the memory of
     donated arguments. arena: temporaries, at their peak. constants: data of the program. limit: kept at most by loops
-    with `memory=`. growth: loops of unknown length that keep values of every iteration. once: taken by LLVM to compile
-    and by SciPy's BLAS and LAPACK to load, where the program calls them, as measured to some MiB. copies: made in each
-    call, of NumPy arrays that are not in C order.
+    with `memory=`. growth: loops of unknown length that keep values of every iteration. once: taken by LLVM to compile,
+    and by SciPy's BLAS and LAPACK to load where the program calls them. copies: made in each call, of NumPy arrays that
+    are not in C order.
     """
 
     arguments: int

@@ -74,7 +74,7 @@ def longer_length(n: int) -> int:
 
 
 def first_step(n: int, *, real: bool, rows: bool) -> int:
-    """Return n1 of a line that is cut in two, 0 for a line that is not cut, -1 where NumPy transforms it.
+    """Return n1 of a line that is cut in two, 0 for an uncut line, -1 where NumPy transforms it.
 
     real: whether n is a length of real numbers, which are half as many complex ones. rows: whether lines lie one behind
     the other.

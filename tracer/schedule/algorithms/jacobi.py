@@ -59,7 +59,7 @@ class Adjoint:
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """Cells of the size of a negligible element, and of two powers of two that undo the scaling of a lane's matrix.
+    """Cells of two powers of two that undo a matrix's scaling, and of the size of a negligible element.
 
     The exponent is split in two, as one power alone may overflow. The size is NaN where the matrix is not finite.
     """

@@ -41,7 +41,7 @@ _REAL: Final = ("f32", "f64")
 
 # -- matrix products -------------------------------------------------------------------------------------------------
 # Each kernel of our own is named by its form. OpenBLAS's own threads are not used. Where other processes keep the cores
-# busy, two of them on two cores took 74 ms for 256 x 256 x 256, rather than 0.3.
+# busy, two on two cores took 74 ms for 256 x 256 x 256. Alone they took 0.3.
 
 _ALONE: Final = 1 << 21
 """Products up to this batch * m * n * k are one call: some 30 µs."""

@@ -1,9 +1,8 @@
 """Large results stored past the caches, in whole lines (`interleaved_streams`) or through a buffer in a near cache.
 
-A store to memory that is in no cache first fetches its line, which is a third of a copy's traffic. Nontemporal stores
-do not, but must be of whole lines. Where vectors cannot be aligned to lines, as in a running sum, a loop stores to a
-small buffer. `stream` copies this buffer. Results of this size would not stay in a second cache until their next
-reader.
+A store to memory that is in no cache first fetches its line, a third of a copy's traffic. Nontemporal stores do not,
+but must be of whole lines. Where vectors cannot be aligned to lines, as in a running sum, a loop stores to a small
+buffer. `stream` copies this buffer. Results of this size would not stay in a second cache until their next reader.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Transposed reads: a nest whose stores run along one axis and whose loads run along another is cut into tiles.
 
-A tile of the transposed operand is written to a small buffer, or to the result where the nest only copies. So both
-sides touch memory in whole cache lines.
+A tile of the transposed operand is written to a small buffer, or to the result of a mere copy. So both sides touch
+memory in whole cache lines.
 """
 
 from __future__ import annotations

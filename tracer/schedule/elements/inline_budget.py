@@ -4,8 +4,8 @@ Operations are counted once for each equation that is pulled, functions written 
 once values behind them are stored, and recomputed where a bound is too large. So long programs take linear time.
 
 Values that cross a narrow cut of the program are stored. For a long sum of weighted values and the sum of its weights,
-these are both partial sums and no weight. Values computed from the same operands but read elsewhere are stored too.
-Otherwise the operands would be computed again for them.
+these are both partial sums. Values computed from the same operands but read elsewhere are stored too. Otherwise the
+operands would be computed again for them.
 """
 
 from __future__ import annotations

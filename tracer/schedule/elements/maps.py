@@ -31,8 +31,8 @@ _PERMUTATIONS: Final = (IndexMap("transpose"), IndexMap("reverse"))
 def _gathered(equation: Equation, values: Values) -> Sequence[Atom]:
     """Return the array that a gather reads: its operand, or the array of which that is a view.
 
-    A stored view would be copied as a whole for each gather, even in a loop that slices one row at a time. A permuted
-    array is copied where more elements are gathered than it has, which may then lie side by side.
+    A stored view would be copied as a whole for each gather, even in a loop over slices of rows. A permuted array is
+    copied where more elements are gathered than it has, which may then lie side by side.
     """
     operand = atom = equation.inputs[0]
     views = _SLICES + _PERMUTATIONS if size(equation.outputs[0].type) < size(operand.type) else _SLICES

@@ -1,8 +1,8 @@
 """Elements on demand: the value of one element of an array, pulled through the equations that define it.
 
-The `Puller` writes the statements that compute `array[index]` into a builder. An array in memory gives a load, a
-pointwise equation scalar operations, and an equation that only moves elements another index. An element that is wanted
-twice at the same index is computed once. The walk keeps its own stack, so that chains may be of any length.
+The `Puller` writes the statements that compute `array[index]` into a builder. An array in memory gives a load, and a
+pointwise equation gives scalar operations. An equation that only moves elements gives another index. An element that is
+wanted twice at the same index is computed once. The walk keeps its own stack, so that chains may be of any length.
 """
 
 from __future__ import annotations

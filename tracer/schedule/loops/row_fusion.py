@@ -156,7 +156,7 @@ class _Fusion:
         return count >= _MIN_ROWS or sum(r.nest.work for r in together) < self.machine.shared_work
 
     def _fused(self, run: Sequence[Rows]) -> list[Statement]:
-        """Return the calls, where calls from the first to the last with loops within a row are fused in one loop."""
+        """Return the calls. Calls from the first to the last with loops within a row are fused in one loop."""
         whole = [n for n, rows in enumerate(run) if rows.nest.has_loops]
         if len(whole) < 2:
             return [rows.invoke for rows in run]

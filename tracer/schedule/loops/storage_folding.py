@@ -39,7 +39,7 @@ _ALIGNMENT: Final = 64
 
 
 def fold_storage(module: Module) -> Module:
-    """Return the module with a single row, in a local buffer, of arrays that only one nest reads row by row."""
+    """Return the module in which arrays that only one nest reads, row by row, are one row in local buffers."""
     functions = {f.name: f for f in module.functions}
     entry = functions[module.entry]
     statements = list(statements_of(entry.body))

@@ -1,7 +1,7 @@
 """Coefficients of the polynomials, written by `tools/fit_math.py`: run it to change them.
 
-Constant term first. The expression that each stands for is beside its fit there; the comment is the max
-error of the approximation itself, as a power of two, in the measure it was fitted in.
+Constant term first. The expression of each is beside its fit there. The comment is the approximation's own max error,
+as a power of two, in the measure it was fitted in.
 """
 
 from typing import Final

@@ -314,7 +314,7 @@ def select(predicate: Value, a: Value | Number, b: Value | Number) -> Value:
 
 
 def lookup(index: Value, values: tuple[float, ...]) -> Value:
-    """Return the entry of a table of sixteen at the lowest four bits of the integer, a float of its width."""
+    """Return the entry of a table of sixteen at the lowest four bits of the integer, as a float."""
     dtype = F32 if index.dtype == I32 else F64
     entries = [constant(value, dtype) for value in values]
     return index.code.apply(ScalarOp.LOOKUP, dtype, index.operand, *entries)
@@ -323,8 +323,8 @@ def lookup(index: Value, values: tuple[float, ...]) -> Value:
 def polynomial(x: Value, coefficients: tuple[float, ...]) -> Value:
     """Return the sum of coefficients[k] * x^k.
 
-    Horner's rule; from 8 coefficients on even and odd powers run side by side, which halves the latency
-    for one more multiplication, and from 16 on each of them does.
+    Horner's rule. From 8 coefficients on even and odd powers run side by side, which halves the latency for one more
+    multiplication. From 16 on each of them does.
     """
     if len(coefficients) < 8:
         return horner(x, coefficients)

@@ -27,9 +27,9 @@ def in_double(function: Callable[[Value], Value]) -> Callable[[Value], Value]:
 def lgamma(x: Value) -> Value:
     """Return log|gamma(x)|; infinite at 0, -1, -2, ... and at infinities.
 
-    Between 1/2 and 3 (x - 1)(x - 2)(7/16 + R(x)), the same at x + 1 less log|x| where |x| < 1/2, Stirling's series
-    with the logarithm in two parts from 3 on, and for x <= -1/2 the reflection log(pi / |x sin(pi x)|) - lgamma(-x),
-    whose terms cancel near its roots: there the error is at most 2^-50 max(1, lgamma(-x)).
+    Between 1/2 and 3 (x - 1)(x - 2)(7/16 + R(x)); the same at x + 1 less log|x| where |x| < 1/2; Stirling's series with
+    the logarithm in two parts from 3 on. For x <= -1/2 the reflection log(pi / |x sin(pi x)|) - lgamma(-x), whose terms
+    cancel near its roots: there the error is at most 2^-50 max(1, lgamma(-x)).
     """
     size = abs(x)
     near_zero = size < 0.5

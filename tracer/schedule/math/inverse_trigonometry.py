@@ -60,8 +60,8 @@ def atan2(y: Value, x: Value) -> Value:
 def _asin_parts(x: Value) -> tuple[Value, Value, Value, Value]:
     """Return (large, s, cubic, tail): asin|x| = s + cubic * tail where |x| <= 1/2, else pi/2 - 2 times that.
 
-    s = sqrt((1 - |x|) / 2) where x is large. The rounding error of the root is at most half an ulp of the results,
-    which have a factor of 2 and, for asin, pi/2 added.
+    s = sqrt((1 - |x|) / 2) where x is large. The rounding error of the root is at most half an ulp of the results.
+    These have a factor of 2 and, for asin, pi/2 added.
     """
     f = x.format
     size = abs(x)

@@ -1,7 +1,7 @@
 """log, log2 and log1p.
 
 x = 2^e m with m in [3/4, 3/2), f = m - 1 exactly; log m = f + f^2 Q(f) without a division. At zeros, inf, negative
-numbers and NaN the operations that give e and m give -inf, inf and NaN, and so do the logarithms.
+numbers and NaN the operations for e and m give -inf, inf and NaN. So do the logarithms.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Functions by sixteen polynomials in x less a centre, their coefficients looked up: see `tools/fit_tables.py`.
 
-A coefficient costs as much as its FMA where tables of sixteen are held in registers, and the intervals so short that
+A coefficient costs as much as its FMA where tables of sixteen are held in registers. Then intervals are so short that
 seven coefficients (f64: some fourteen) do.
 """
 
@@ -12,12 +12,12 @@ Rows = tuple[tuple[float, ...], ...]
 
 
 def evenly(size: Value, scale: float) -> Value:
-    """Return the entry for intervals about multiples of 1 / scale, of a number from 0 to less than 15.5 of them."""
+    """Return the entry for intervals about multiples of 1 / scale, of a number below 15.5 of them."""
     return fma(size, scale, size.format.magic).bits
 
 
 def growing(size: Value, scale: float) -> Value:
-    """Return the entry for four intervals in each octave of 1 + scale * size, which is from 1 to less than 16."""
+    """Return the entry for four intervals in each octave of 1 + scale * size, from 1 to 16."""
     return fma(size, scale, 1.0).bits >> (size.format.fraction - 2)
 
 

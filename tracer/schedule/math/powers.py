@@ -62,8 +62,8 @@ def rsqrt(x: Value) -> Value:
 def cbrt(x: Value) -> Value:
     """Return the cube root, y = |x|^(-1/3) first.
 
-    The encoding of a float is nearly linear in its logarithm, so minus a third of it starts y, to 10 % of y^3; the
-    series of (1 - h)^(-1/3) in h = 1 - |x| y^3 continues; |x| y^2 takes one step of Newton's with its residual in two
+    The encoding of a float is nearly linear in its logarithm. So minus a third of it starts y, to 10 % of y^3; the
+    series of (1 - h)^(-1/3) in h = 1 - |x| y^3 continues; |x| y^2 takes one of Newton's steps with its residual in two
     parts.
     """
     f = x.format

@@ -1,9 +1,9 @@
 """x reduced by multiples of pi or pi/2, for arguments of any size.
 
-Up to `NEAR` (2^17 for f32, 2^40 for f64) by three FMAs with parts of pi, of which the first is exact (Boldo,
-Daumas & Li 2009, IEEE Trans. Comput. 58(8)). Beyond, after Payne & Hanek (1983, SIGNUM Newsl. 18(1)), x / pi
-modulo 2 from as many bits of 1/pi as matter there: for f32 as two f64 FMAs with parts of 1/pi chosen by the size
-of x, for f64 as a product of 53 by 192 bits in integers.
+Up to `NEAR` (2^17 for f32, 2^40 for f64) by three FMAs with parts of pi, the first one exact (Boldo, Daumas & Li 2009,
+IEEE Trans. Comput. 58(8)). Beyond, after Payne & Hanek (1983, SIGNUM Newsl. 18(1)), x / pi modulo 2 from as many bits
+of 1/pi as matter there. For f32 these are two f64 FMAs with parts of 1/pi chosen by the size of x. For f64 this is a
+product of 53 by 192 bits in integers.
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ def _bytes(buffer: Buffer) -> int:
 
 
 def _row_after_row(function: Function, read: Buffer, written: Buffer) -> bool:
-    """Whether each row of a nest, or each element, has read its part of one array before it writes its bytes."""
+    """Whether each row or element of a nest has read its part of one array before writing its bytes."""
     loop = loop_over_rows(function)
     return loop is not None and read.size == written.size and _in_turn(loop, read, written, read.size, ())
 

@@ -1,6 +1,6 @@
 """Donated operands: results that are computed in the memory of an operand that the caller has given up.
 
-An operand's memory can serve one result of equal storage. The result is the operand itself, a chain of updates of it,
+An operand's memory can serve one result of equal storage. The result is the operand itself, a chain of its updates,
 loops included, or an elementwise function after its last other read. All other results have memory of their own.
 """
 

@@ -4,9 +4,9 @@ A key is a nest's equations with variables numbered in order of discovery. Leave
 reads and stores. Nests with equal keys share a function, called with their own leaves. Nests that may fault have no
 key, since each fault names its own line.
 
-Nests that differ in constants alone, such as the steps of an unrolled loop over time, share a function once there are
-several. The constants are its arguments. Only constants of arithmetic and comparisons qualify, since other operations
-are written differently for concrete operands.
+Nests that differ in constants alone, such as steps of an unrolled loop, share a function once there are several. The
+constants are its arguments. Only constants of arithmetic and comparisons qualify, since other operations are written
+differently for concrete operands.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Scatters: a loop over the updates in order, into a copy of the operand, or into the operand at its last use.
+"""Scatters: a loop over the updates in order, into the operand at its last use or a copy.
 
 Axes along which updates cannot overlap are parallel loops: axes of windows and batch axes of the operand.
 """

@@ -1,7 +1,7 @@
 """`quad`: integrals of functions by adaptive Gauss-Kronrod rules of 10 and 21 points.
 
 From Piessens, de Doncker-Kapenga, Überhuber & Kahaner 1983, QUADPACK. These are the routine QAG, its rule's digits and
-its estimate of the error, and the substitution of QAGI for infinite intervals.
+estimate of the error, and QAGI's substitution for infinite intervals.
 """
 
 # mypy: disable-error-code="no-any-return"

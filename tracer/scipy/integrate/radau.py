@@ -1,8 +1,8 @@
 """Radau IIA of order 5, an implicit method for stiff problems: Hairer & Wanner, Solving ODEs II, section IV.8.
 
 The stages solve a nonlinear system by Newton's method with one Jacobian per accepted step. The eigenvectors of the
-method's matrix split its linear systems in two, a real and a complex one, of the problem's size. The stages have
-derivatives by the implicit function theorem.
+method's matrix split its linear systems in two, one real and one complex. The stages have derivatives by the implicit
+function theorem.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -109,7 +109,7 @@ def rotate(
     input: Any, angle: Any, axes: Sequence[int] = (1, 0), reshape: bool = True, order: int = 3,
     mode: str = "constant", cval: Any = 0.0,
 ) -> Array:  # fmt: skip
-    """Turn an array in the plane of two axes, from the first towards the second of them for images seen by rows.
+    """Turn an array in the plane of two axes, from the first towards the second in images seen by rows.
 
     angle: degrees, a real number []; axes: two of them; reshape: whether the result has room for all elements, for
     which the angle must be concrete.

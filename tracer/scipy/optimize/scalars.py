@@ -33,10 +33,10 @@ def minimize_scalar(
 ) -> ScalarResults:  # fmt: skip
     """Find a local minimum of fun(x, *args) by a real number x.
 
-    fun: returns one float []; bracket: two numbers from which a minimum is searched downhill, by default (0, 1), or
-    three of which the middle one has the smallest value; bounds: the ends of the interval for "bounded"; args: a tuple
-    of trees. method: "brent" or "bounded" (the default with bounds). tol: the relative precision of x, for "bounded"
-    the absolute one. options: xtol or xatol, other names of tol; maxiter (500).
+    fun: returns one float []; bracket: two numbers from which a minimum is searched downhill, by default (0, 1); or
+    three, the middle one with the smallest value; bounds: the ends of the interval for "bounded"; args: a tuple of
+    trees. method: "brent" or "bounded" (the default with bounds). tol: the relative precision of x, for "bounded" the
+    absolute one. options: xtol or xatol, other names of tol; maxiter (500).
 
     Returns `ScalarResults`. Works under `jit` and `vmap`. x and fun have derivatives by args and captured arrays, by
     the implicit function theorem. This holds for a minimum within the bounds, where fun has a derivative of zero, and a

@@ -2,7 +2,7 @@
 
 A damped step is Levenberg-Marquardt's, by a QR factorisation of the damped Jacobian. It is scaled as in Moré 1978, The
 Levenberg-Marquardt algorithm, with the damping of Nielsen 1999, IMM-REP-1999-05. Within bounds, unknowns that a descent
-would lead beyond their bound stay, and the step of all other unknowns is projected. From Kanzow, Yamashita & Fukushima
+would lead beyond their bound stay. The step of all other unknowns is projected. From Kanzow, Yamashita & Fukushima
 2004, J. Comput. Appl. Math. 172(2). A dogleg step is Powell's: Nocedal & Wright 2006, section 11.2.
 """
 

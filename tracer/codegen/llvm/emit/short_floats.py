@@ -135,7 +135,7 @@ def _shorten_by_integers(w: Writer, form: Format, value: str, lanes: int) -> str
 def _shorten_to_exponent(w: Writer, value: str, lanes: int) -> str:
     """Return the nearest power of two, ties upwards; NaN for values that are not positive.
 
-    A value above 2**-127, the only subnormal of f32 among them, rounds to the next one, as in ml_dtypes and XLA.
+    A value above 2**-127, f32's only subnormal among them, rounds to the next one, as in ml_dtypes and XLA.
     """
     word, mask = vector("i32", lanes), vector("i1", lanes)
     bits = w.let(f"bitcast {vector('float', lanes)} {value} to {word}")

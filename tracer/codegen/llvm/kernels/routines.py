@@ -1,7 +1,7 @@
 """Library routines: how each is called from LLVM text, and where its symbols come from.
 
 A routine is one record. `texts` are internal functions that adapt loop IR's arguments to the library's C interface.
-`spell` writes the calls of one statement. `symbols` are the external names that it binds, each resolved lazily, by
+`spell` writes the calls of one statement. `symbols` are the external names that it binds. Each is resolved lazily, by
 name, so that object code can be kept on disk.
 """
 

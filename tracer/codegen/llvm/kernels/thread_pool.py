@@ -5,9 +5,9 @@
 
 The caller takes parts itself, so the work is done even if no other thread comes. It takes them from the first one on,
 other threads from the last one back. So a job finds in a core's cache the memory that the last job left there. A part
-is claimed by a compare-and-swap of `state`. Its high half is the job's number, its low quarters count the parts taken
+is claimed by a compare-and-swap of `state`. Its high half is the job's number. Its low quarters count the parts taken
 from the front and from the back. So a claim succeeds only while the job is on. Before the words of a new job are
-written, the former job is closed by taking more parts than any job has. So a thread that read words of two jobs fails
+written, the former job is closed: more parts are taken than any job has. So a thread that read words of two jobs fails
 to claim. One job runs at a time; a second caller works alone. Threads are made on first use, sleep after some
 microseconds without work, and block all signals. Results never depend on which thread runs which part.
 

@@ -142,7 +142,7 @@ def window_axis_added(
 
 
 def batching_axis_added(numbers: GatherDimensionNumbers, axis: int | None) -> GatherDimensionNumbers:
-    """Add the batch axis at the front of the indices and the result, paired with the operand's batch axis if any."""
+    """Add the batch axis at the front of the indices and the result, paired with the operand's if any."""
     offsets = tuple(d + 1 for d in numbers.offset_dims)
     paired = [d + 1 for d in numbers.start_indices_batching_dims]
     if axis is None:

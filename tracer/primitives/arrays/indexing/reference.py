@@ -59,7 +59,7 @@ def _lane(batch: Shape, axis: int) -> Any:
 class View(NamedTuple):
     """Transposed view of an operand, in which one advanced index reaches every window.
 
-    array: the operand with an axis of size 1 in front, then the axes along which windows move, then the whole axes.
+    array: the operand with an axis of size 1 in front; then the axes along which windows move; then the whole axes.
     moving, whole: these axes.
     """
 

@@ -2,9 +2,9 @@
 
 A loop's linear part reads values of the forward steps. Kept values go to memory and back. So the sum of two kept values
 is added again instead, and of a broadcast only the operand is kept. The cheapest set of kept values is a minimum cut
-between the step's inputs and values that its linear part reads (as in the partitioner of PyTorch's AOTAutograd).
-Keeping a value costs its bytes, recomputing it its operations. Only operations that are cheap and move no more than
-they read are candidates. Among equal cuts the one nearest to the readers is taken: it recomputes least.
+(as in the partitioner of PyTorch's AOTAutograd). It lies between the step's inputs and the values that its linear part
+reads. Keeping a value costs its bytes, recomputing it its operations. Only operations that are cheap and move no more
+than they read are candidates. Among equal cuts the one nearest to the readers is taken: it recomputes least.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A `LaneWriter` pulls the results of a body for one lane, whose carries are registers. Arrays that all lanes read stay in
 memory. Loops within may be divergent too, or have a condition or a count that all lanes share. A lane that needs
-another lane's values, a reduction or a callback is a misfit, found by trying to write it.
+another lane's values, a reduction or a callback is a misfit. It is found by trying to write it.
 
 A lane that records a fault is done, so no lane continues with an undefined value.
 """

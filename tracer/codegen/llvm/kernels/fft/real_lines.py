@@ -1,6 +1,6 @@
 """Transforms of real lines from complex ones of half the length, and back, as LLVM text.
 
-The complex line has the transform x[k] = even[k] + i odd[k], where even and odd are the transforms of the numbers at
+The complex line has the transform x[k] = even[k] + i odd[k]. Here even and odd are the transforms of the numbers at
 even and at odd places. The real line has even[k] + exp(-2πi k / 2h) odd[k] at k < h. Both follow from x[k] and x[h -
 k].
 """

@@ -7,9 +7,9 @@
 
 As `microkernel`, but pairs of b's rows are interleaved when they are copied (Intel calls the layout VNNI), `DEPTH`
 deep; pairs of a are read in place. AVX512-BF16's dot products of pairs flush subnormals to zero. One thread of a Zen 5
-reaches 372 and 392 GF/s at 256 and 512 squared, where f32 has 204 and 193. Machines with tiles use them (`bf16_amx`).
-Machines with neither convert their matrices, since two fused multiplications of both halves of each pair took three
-times as long.
+reaches 372 and 392 GF/s at 256 and 512 squared; f32 has 204 and 193. Machines with tiles use them (`bf16_amx`).
+Machines with neither convert their matrices. Two fused multiplications of both halves of each pair took three times as
+long.
 """
 
 from __future__ import annotations

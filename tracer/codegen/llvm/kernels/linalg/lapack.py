@@ -1,7 +1,7 @@
 """LAPACK and BLAS on stacks of matrices: loops over the stack, on one thread, as LLVM text.
 
 LAPACK's matrices are column-major: row-major ones are seen as their transposes. One complex right-hand side goes to
-trsv. It takes a third to a half of trsm's time, and a tenth of it where trsm would solve for one row.
+trsv. It takes a third to a half of trsm's time, and a tenth where trsm would solve for one row.
 
     potrf_<dtype>   a[n, n]; batch, n                 in place: the lower triangle, by rows, becomes L of A = L L^H
     getrf_<dtype>   a[n, m], pivots[k]; batch, m, n   in place: the matrix of m rows, by columns; rows from 1

@@ -5,7 +5,7 @@
     work[2 c, m + 128], where c is min(m, n, 64) up to a multiple of eight: room for two panels.
 
 Right-looking, in panels of 64 columns (Golub & Van Loan 2013, Matrix Computations, 3.2.11). Each strip of 64 columns
-behind a panel has its rows exchanged and its part of the upper factor solved for. Then the product of both is
+behind a panel has its rows exchanged. Its part of the upper factor is solved for. Then the product of both is
 subtracted from the rows below. Strips before the panel have their rows exchanged. Threads share strips. The thread of
 the first strip also factors the next panel, which lies in it. Meanwhile other threads run the other strips. Strips
 follow from the shape alone, so bits do not depend on the number of threads.
