@@ -21,9 +21,9 @@ from tracer.trace.source import here
 
 
 class Exploration:
-    """Stages of a function from its source to machine code, each line with those that it comes from.
+    """Stages of a function from its source to machine code, each line with the lines that it comes from.
 
-    Notebooks show it as linked panes, `save` writes the same as a file, and `print` shows a summary.
+    Notebooks show it as linked panes, `save` writes these as a file, and `print` shows a summary.
     """
 
     def __init__(self, functions: tuple[Function, ...]) -> None:
@@ -91,9 +91,9 @@ def _summary(function: Function) -> Iterator[str]:
 def explore(function: Any, /, *args: Any, against: Any = None, cuda: str | None = None, **kwargs: Any) -> Exploration:
     """Return the stages of `function(*args, **kwargs)` as panes whose lines are linked.
 
-    function: what `jit` takes, a jitted function, or the result of `lower`, which takes no arguments here. args,
-    kwargs: arrays, or `ShapeDtypeStruct`. against: a second function of the same arguments, such as `grad(function)`,
-    whose stages are compared with those of the first. cuda: an architecture such as "sm_90", for a pane of CUDA C++.
+    function: a function or jitted function, or the result of `lower`, which takes no arguments here. args, kwargs:
+    arrays, or `ShapeDtypeStruct`. against: a second function of the same arguments, such as `grad(function)`, whose
+    stages are compared with the first function's stages. cuda: an architecture such as "sm_90", for a pane of CUDA C++.
 
     Nothing is run, and the function is compiled once more to find the lines. Raises ArgumentError for an object that is
     no function, and the errors of tracing.

@@ -20,8 +20,8 @@ def load_ipython_extension(shell: Any) -> None:
     """Register the magics with IPython's shell, which calls this for `%load_ext tracer`.
 
     `%lower f(x)` explores a call. `%%lower` runs its cell up to the last line, a call, which it explores. `%explain f`
-    tells why a jitted function compiled. `%tprofile statement`, and `%%tprofile` for a cell, profile what they run.
-    Below the traceback of an error of tracer's stands the section of the documentation on it.
+    tells why a jitted function compiled. `%tprofile statement`, and `%%tprofile` for a cell, profile the code that they
+    run. Below the traceback of an error of tracer's stands the section of the documentation on it.
     Raises ArgumentError where there is no shell.
     """
     if not hasattr(shell, "register_magic_function"):
@@ -75,7 +75,7 @@ class _Magics:
         return profile
 
     def _run(self, text: str, rewrite: Callable[[ast.Module], ast.Module] = lambda module: module) -> None:
-        """Run text, rewritten, as a cell with the number of the cell with the magic, by which its lines are called.
+        """Run text, rewritten, as a cell. Its lines are called by the number of the magic's cell.
 
         IPython names the code by the count of executions and then visits its tree, where the count becomes its own.
         """

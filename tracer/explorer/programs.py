@@ -40,7 +40,7 @@ def _sum(a: Figures, b: Figures) -> Figures:
 
 
 def _costs(program: Program) -> dict[int, Figures]:
-    """Return the figures of every equation by its `id`. Shares are those of the program that holds the equation."""
+    """Return the figures of every equation by its `id`. Shares are shares of the program that holds the equation."""
     found: dict[int, Figures] = {}
     for each in (program, *_nested(program)):
         costs = [equation_cost(equation) for equation in each.equations]

@@ -69,8 +69,8 @@ def adaptive_grad_clip(
     """Return the scaling of updates, unit by unit, to at most `clipping` times the norm of their parameters.
 
     clipping: the largest ratio. eps: the least that a parameter's norm counts as. axis: the axes of a unit. By default
-    these are all of vectors, the first of arrays with two or three axes, all but the last of larger ones. Brock et al.
-    2021, arXiv:2102.06171.
+    these are all of vectors, the first of arrays with two or three axes. Of larger arrays they are all but the last.
+    Brock et al. 2021, arXiv:2102.06171.
 
     >>> tx = tracer.optim.adaptive_grad_clip(0.5)
     >>> tx.update(tnp.asarray([3.0, 4.0]), tx.init(None), tnp.asarray([0.6, 0.8]))[0]

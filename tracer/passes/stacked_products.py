@@ -1,7 +1,7 @@
 """Matrix products of a scan's steps, computed at once: before the scan from its inputs, after it from its outputs.
 
-- A step's slice times a constant matrix, such as a recurrent net's input times its weights, is a slice of one product.
-- A carry that only sums products, such as the gradient by these weights, is one product that also sums over the steps.
+- A step's slice times a constant matrix is a slice of one product: a recurrent net's input times its weights.
+- A carry that only sums products is one product that also sums over the steps: the gradient by these weights.
 
 A product at once reads the other matrix once, and threads share it. The values that a step stores for it are limited.
 They are an eighth of the matrix at most, or no larger than the sum. They are also not much larger than the existing

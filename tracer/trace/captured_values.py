@@ -1,8 +1,8 @@
 """Captured values: the NumPy arrays, and the values of arrays, that a function reads from outside while it is traced.
 
-An operation on a NumPy array copies it into the trace. If the array is unchanged at the end and another object still
-refers to it, the program reads the array itself. Later writes to the array then have effect. An array that only the
-trace refers to, or that was written to during the trace, stays a copy.
+An operation on a NumPy array copies it into the trace. If the array is unchanged at the end and still referred to
+elsewhere, the program reads the array itself. Later writes to the array then have effect. An array that only the trace
+refers to, or that was written to during the trace, stays a copy.
 
 Where tracing itself reads values, as `if` and masks do, the program is valid for these values only. They are recorded,
 so that a later call can compare.

@@ -26,7 +26,7 @@ class Context:
 
     primitive: the equation's. outputs: the primal outputs, for tangent-only jvp rules. transform: the running
     transform, program to program, for rules of primitives with nested programs. size, axis_name: of the batch, in batch
-    rules. nested: in linearize rules, whether a loop, a branch or a call keeps the residuals, so that they need a fixed
+    rules. nested: in linearize rules, whether a loop, branch or call keeps the residuals, so that they need a fixed
     size. claim: in transpose rules, takes the sum of an operand's cotangents so far, by its position, or None. The
     rule's own cotangent of that operand must then include the sum.
     """

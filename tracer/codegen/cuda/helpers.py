@@ -290,6 +290,9 @@ HELPERS: Final[Mapping[str, str]] = dict(_all())
 
 
 def helper_text(used: Mapping[str, None]) -> str:
-    """Return the definitions of the helpers in `used`: known ones in a fixed order, then those given by their text."""
+    """Return the definitions of the helpers in `used`.
+
+    Built-in helpers come first, in a fixed order, then helpers given by their text.
+    """
     given = [name for name in used if name not in HELPERS]
     return "".join([*(text for name, text in HELPERS.items() if name in used), *sorted(given)])

@@ -59,8 +59,8 @@ def is_available() -> bool:
 def compile_cuda(source: str, arch: str = "sm_90", *, options: tuple[str, ...] = OPTIONS) -> Compiled:
     """Compile a translation unit for an architecture such as "sm_80".
 
-    Raises DeviceError where NVRTC is not installed or does not know the architecture, InternalError with its log where
-    the source is wrong.
+    Raises DeviceError where NVRTC is not installed or does not know the architecture. Raises InternalError with its log
+    where the source is wrong.
     """
     library = _library()
     program = ctypes.c_void_p()

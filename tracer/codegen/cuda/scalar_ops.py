@@ -1,8 +1,8 @@
 """Table of scalar operations: how each is spelled in CUDA C++, as an expression of its operands' names.
 
-The meanings are those of `tracer.ir.scalar`. Signed arithmetic goes through unsigned integers, since C++ leaves its
-overflow undefined. No product is contracted: kernels are compiled with `--fmad=false`, and FMA is spelled as such.
-Short floats never come here: their operands are widened to f32 before, their results rounded after.
+`tracer.ir.scalar` defines the meanings. Signed arithmetic goes through unsigned integers, since C++ leaves its overflow
+undefined. No product is contracted: kernels are compiled with `--fmad=false`, and FMA is spelled as such. Short floats
+never come here: their operands are widened to f32 before, their results rounded after.
 """
 
 from __future__ import annotations

@@ -10,10 +10,10 @@ from tracer.ir.loop.walk import statements_of
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel. grid and block: the number of blocks, and of threads in each. shared: bytes of static shared memory a
-    block.
+    """A kernel.
 
-    A grid of 0 is not to be launched. Kernels with faults take the fault record as one parameter more.
+    grid, block: the number of blocks, and of threads in each. shared: bytes of static shared memory a block. A grid of
+    0 is not to be launched. Kernels with faults take the fault record as one parameter more.
     """
 
     name: str
@@ -26,9 +26,9 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class CudaSource:
-    """Source of a program. text: the translation unit. entry: the host's part, see `schedule.gpu.host_plan`. arena:
-    bytes. stacks: their count.
+    """Source of a program.
 
+    text: the translation unit. entry: the host's part, see `schedule.gpu.host_plan`. arena: bytes. stacks: their count.
     Faults: the record is one u64, all bits set at first, lowered to `site << FAULT_SHIFT | position`.
     """
 

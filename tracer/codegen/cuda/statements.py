@@ -84,7 +84,7 @@ def _for(f: Frame, s: loop.For) -> None:
 
 
 def _while(f: Frame, s: loop.While) -> None:
-    """Write a loop that leaves where its condition fails. Carries are variables, as those of `_for`."""
+    """Write a loop that leaves where its condition fails. Carries are variables, as in `_for`."""
     for carry in s.carries:
         f.do(f"{f.define(carry.register)} = {f.operand(carry.initial)};")
     with f.braces("for (;;)"):

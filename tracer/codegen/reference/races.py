@@ -3,7 +3,7 @@
 Time is counted in epochs. A barrier, a new block and a new iteration of a parallel loop begin one each. Two accesses to
 one cell, a write among them, race if they are of different threads in the same epoch. They also race if they are of
 different blocks or parallel iterations of the same loop. The iterations run one after another here. So the second kind
-is seen by comparing epochs with the first epochs of the loop and of its current iteration.
+is seen by comparing epochs with the first ones of the loop and of its iteration.
 """
 
 from __future__ import annotations

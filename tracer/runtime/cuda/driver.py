@@ -55,7 +55,7 @@ class Driver(Protocol):
         """Return the module of a CUDA source text. Raises InternalError if it does not compile."""
 
     def launch(self, module: Any, kernel: Kernel, arguments: Sequence[Any]) -> None:
-        """Launch a kernel of a module. arguments: memory for buffers, NumPy scalars for the rest."""
+        """Launch a kernel of a module. arguments: memory for buffers, NumPy scalars for registers."""
 
     def routine(self, name: str, arguments: Sequence[Any]) -> None:
         """Call a library routine of `Library` statements. Raises DeviceError for one that the device does not have."""

@@ -137,7 +137,7 @@ class _Call:
                 raise InternalError(f"cuda: a {type(s).__name__} on the host")
 
     def holds(self, condition: loop.Block) -> bool:
-        """Run a loop's condition, and wait for what it yields."""
+        """Run a loop's condition, wait for the bool that it yields, and return it."""
         self.block(condition)
         return bool(self.value(condition.yields[0]))
 

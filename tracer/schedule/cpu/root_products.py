@@ -1,6 +1,6 @@
 """Square roots of f64 as products, where the divider would hold up a vector loop (AVX-512).
 
-A core of Intel's takes some 20 cycles for the roots of a register, and 16 for quotients, in which it does 40 and 32
+A core of Intel's takes some 20 cycles for the roots of a register, and 16 for quotients. Meanwhile it does 40 and 32
 other operations. The products give the divider's bits: see `codegen.llvm.emit.sqrt_newton`.
 """
 

@@ -1,9 +1,9 @@
 """The entry of a program on a GPU, in device normal form: kernels, copies and library steps, and the loops around them.
 
-Scalars are computed by kernels of one thread, and lie in slots of the arena, from where later kernels read them. So
-nothing waits for a value to come back, but where the host must decide: the predicate of a branch, the condition of a
-loop, a trip count, and an address that depends on a scalar are read from their slots. A loop's carries are slots too,
-assigned at once at the end of its body. The indices of counted loops are the host's; kernels read them from a slot.
+Scalars are computed by kernels of one thread. They lie in slots of the arena, from where later kernels read them. So
+nothing waits for a value to come back, but where the host must decide. Predicates of branches, conditions of loops,
+trip counts and addresses that depend on scalars are read from their slots. A loop's carries are slots too, assigned at
+once at the end of its body. The indices of counted loops are the host's; kernels read them from a slot.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """32-bit indices: index arithmetic of kernels in i32 wherever the ranges of loops show that it fits.
 
 A GPU has 32-bit registers, so that 64-bit arithmetic costs several instructions and twice the registers. An i64
-register is replaced where its range, and those of its operands, are known to fit. Results never change.
+register is replaced where its range, and its operands' ranges, are known to fit. Results never change.
 """
 
 from __future__ import annotations
@@ -179,13 +179,13 @@ class _Narrowing:
     # -- ranges
 
     def range(self, operand: Operand) -> Range:
-        """Return bounds of an integer operand: those of its dtype at worst."""
+        """Return bounds of an integer operand: its dtype's bounds at worst."""
         if isinstance(operand, Constant):
             return (int(operand.value), int(operand.value)) if operand.dtype in _KNOWN else _KNOWN[I64]
         return self.ranges.get(operand, _KNOWN.get(operand.dtype, _KNOWN[I64]))
 
     def result_range(self, s: Compute) -> Range:
-        """Return bounds of a result, those of its dtype where the operation may wrap or is not known."""
+        """Return bounds of a result: its dtype's bounds where the operation may wrap or is not known."""
         whole = _KNOWN.get(s.result.dtype, _KNOWN[I64])
         if s.op not in (*_ARITHMETIC, ScalarOp.CONVERT) or any(o.dtype not in _KNOWN for o in s.operands):
             return whole

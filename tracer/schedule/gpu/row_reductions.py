@@ -83,7 +83,7 @@ def _addresses(statements: Sequence[Statement]) -> Iterator[Address]:
 
 
 def row_of(statements: Sequence[Statement]) -> Row | None:
-    """Return the statements as one reduction with those before and after it, or None for other statements."""
+    """Return the statements as one reduction with the statements before and after it; None for other statements."""
     at = [i for i, s in enumerate(statements) if isinstance(s, For)]
     if len(at) != 1:
         return None

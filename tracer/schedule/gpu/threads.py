@@ -62,7 +62,7 @@ class Axes:
         return self.registers[-1] if self.registers else None
 
     def locate(self, b: Builder, position: Operand) -> Names:
-        """Write the indices of a row-major position; what each register is to be called instead."""
+        """Write the indices of a row-major position. Return the operand that replaces each register."""
         if len(self.registers) < 2:
             return dict(zip(self.registers, (position,), strict=False))
         word = U32 if prod(self.sizes) < _NARROW else I64

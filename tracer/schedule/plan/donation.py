@@ -1,7 +1,8 @@
 """Donated operands: results that are computed in the memory of an operand that the caller has given up.
 
-An operand's memory can serve one result of equal storage. The result is the operand itself, a chain of its updates,
-loops included, or an elementwise function after its last other read. All other results have memory of their own.
+An operand's memory can serve one result of equal storage. The result is the operand itself or a chain of its updates,
+loops included. It may also be an elementwise function after the operand's last other read. All other results have
+memory of their own.
 """
 
 from __future__ import annotations

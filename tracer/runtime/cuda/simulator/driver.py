@@ -22,7 +22,8 @@ class SimulatedDriver:
     """Driver of a device that the CPU plays, one thread after another, with every access checked.
 
     order, seed: turns of threads and blocks. build: makes kernels of CUDA text. names: kernels to launch in place of
-    others. most: accesses of a launch, before it counts as endless. counts: gets the traffic of each kernel.
+    kernels of the program. most: accesses of a launch, before it counts as endless. counts: gets the traffic of each
+    kernel.
     """
 
     arch = "sm_90"

@@ -1,6 +1,6 @@
-"""Emitted CUDA on the CPU, every access checked: see kernel.h for what a kernel sees, runtime.cpp for the checks.
+"""Emitted CUDA on the CPU, every access checked: kernel.h is a kernel's view, runtime.cpp has the checks.
 
-The machine's C++ compiler builds the text as it is, but for the declarations of pointers and arrays, which become
+The machine's C++ compiler builds the text as it is, but for the declarations of pointers and arrays. These become
 checked ones.
 """
 
@@ -79,7 +79,7 @@ class _Launch(ctypes.Structure):
 
 
 class Kernels:
-    """A translation unit, built. Build the same text once: `built` keeps what it made."""
+    """A translation unit, built. Build equal text once: `built` keeps the results."""
 
     def __init__(self, text: str, library: Path) -> None:
         self.text = text
@@ -94,8 +94,10 @@ class Kernels:
         order: Order = Order.FORWARD, seed: int = 1, cooperative: bool = False, most: int = _MOST_ACCESSES,
         meter: bool = False,
     ) -> Counts:  # fmt: skip
-        """Run a kernel to its end. arguments: DeviceMemory for pointers, NumPy scalars for the rest. most: accesses.
-        meter: measure traffic.
+        """Run a kernel to its end.
+
+        arguments: DeviceMemory for pointers, NumPy scalars for parameters by value. most: accesses. meter: measure
+        traffic.
 
         Raises KernelError for the first thing that a thread does wrong.
         """
@@ -188,7 +190,7 @@ def _three(extent: int | Sequence[int]) -> Any:
 
 
 def checked_text(text: str) -> str:
-    """Return the text with checked pointers and arrays, and what enters each kernel; its lines stay where they are."""
+    """Return the text with checked pointers and arrays, and code that enters each kernel; its lines stay in place."""
     for name, half in _HALF.items():
         text = text.replace(HELPERS[name], half.rstrip("\n") + "\n" * HELPERS[name].count("\n"))
     entries = [_entry(name, _parameters(given)) for name, given in _KERNEL.findall(text)]

@@ -2,7 +2,7 @@
 
 The schedule chooses kernel and panels (`schedule.algorithms.library_kernels`). BLAS runs on one thread. Each panel is
 one call, so results do not depend on the number of threads. Long calls are cut into pieces, between which they look
-for Ctrl-C. Texts are shared by programs and see the size of a panel only when they run, so they cut it themselves, as
+for Ctrl-C. Texts are shared by programs and see the size of a panel only when they run. So they cut it themselves, as
 `emit.polls` decides where loops look.
 """
 
