@@ -183,7 +183,7 @@ def _remat(names: _Names, module: Any, path: str) -> Iterator[Place]:
 def _stack(names: _Names, module: Any, path: str) -> Iterator[Place]:
     """Yield the arrays of a list of layers, to be stacked; or the stacked arrays if the state dict has these."""
     if not names.writes and not names.has(below(path, "0")) and names.has(below(path, "layers")):
-        path = below(path, "layers")  # the stacked arrays, or those of a Sequential
+        path = below(path, "layers")  # the stacked arrays, or a Sequential's arrays
         if not names.has(below(path, "0")):
             return names.places(module.layers, path)
     layer = trees.tree_map(lambda leaf: _Shape(leaf.shape[1:]), module.layers)

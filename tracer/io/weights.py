@@ -37,7 +37,7 @@ def load_weights(
     strict: whether the names must be exactly the model's. Raises CheckpointError for other names and shapes.
 
     PyTorch's names are known for attention, recurrent layers, encoders, decoders, sequences, spectral and weight norms:
-    `in_proj_weight` fills q, k and v. A `Stack` takes the arrays of a list of layers, and a list those of a `Stack`.
+    `in_proj_weight` fills q, k and v. A `Stack` takes the arrays of a list of layers, and a list a `Stack`'s arrays.
 
     >>> layer = nn.Linear(2, 3, key=tracer.random.key(0))
     >>> weights = {"fc.weight": np.ones((3, 2), "float32"), "fc.bias": np.zeros(3, "float32")}
@@ -70,7 +70,7 @@ def load_weights(
 
 
 def _unstacked(given: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the arrays by name; those of a `Stack`, `layers.weight`, by layer where the model has a list of these."""
+    """Yield the arrays by name. A `Stack`'s arrays, `layers.weight`, come by layer where the model has a list."""
     for name, array in given.items():
         start, found, rest = f".{name}".rpartition(".layers.")
         for way in ("", ".layers") if found and name not in wanted and array.ndim else ():

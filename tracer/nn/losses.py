@@ -186,7 +186,7 @@ def hinge(scores: Any, labels: Any, *, margin: float = 1.0, axes: Axes = None) -
     """Return max(0, margin - label * score), averaged over each example.
 
     scores: floats [b, ...]; labels: -1 and 1, of the same shape; margin: the score from which the loss is 0; axes:
-    those of one example, as in `mse`. Returns floats [b]. Raises ShapeError if shapes differ.
+    the axes of one example, as in `mse`. Returns floats [b]. Raises ShapeError if shapes differ.
 
     >>> nn.hinge(tnp.asarray([2.0, 0.5, 0.5]), tnp.asarray([1, 1, -1]))
     Array([0. , 0.5, 1.5], f64)

@@ -48,9 +48,7 @@ else:
 
 Failure = type[TracedValueError]
 
-FOLLOWS: Any = (
-    object()
-)  # in place of a variable: an array made of NumPy's or of numbers, which follows others to their device
+FOLLOWS: Any = object()  # in place of a variable: made of NumPy's arrays or numbers, goes to any device of a call
 PROTECTED = -1  # the owner of handles that no trace may rebind: arguments of jit and vmap
 
 

@@ -71,7 +71,7 @@ def beside(other: Any, array: Array) -> Array:
 
 
 def together(arrays: Sequence[Array], what: str, names: Callable[[], Sequence[str]], device: Any = None) -> list[Array]:
-    """Return arrays on one device: that of the first on any, else the default if all follow.
+    """Return arrays on one device: the first array's that has one, else the default if all follow.
 
     what: the call, for errors. names: of the arrays, for errors. device: the call's own, if it has one. Arrays of
     staged programs stay as they are. Raises DeviceError where other arrays lie elsewhere.

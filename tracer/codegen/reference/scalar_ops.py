@@ -161,7 +161,7 @@ def _remainder(a: Value, b: Value) -> Value:
 
 
 def _count_inside(a: Value, count: Value, beyond: int) -> tuple[Value, Value]:
-    """Return the shift counts with `beyond` in place of counts from the width on, and the others' mask."""
+    """Return the shift counts with `beyond` in place of counts from the width on, and where counts are below it."""
     dtype = np.asarray(a).dtype
     inside = _unsigned(count) < dtype.itemsize * 8
     return choose(inside, count, dtype.type(beyond)), inside

@@ -103,7 +103,7 @@ def with_statements(block: Block, change: Callable[[Statement], Sequence[Stateme
 
 
 def with_bodies(module: Module, change: Callable[[Block], Block]) -> Module:
-    """Replace the body of every function by what `change` returns: the same module where every body stays."""
+    """Replace the body of every function by `change(body)`. Return the module itself where every body stays."""
     bodies = [change(f.body) for f in module.functions]
     if all(body is f.body for body, f in zip(bodies, module.functions, strict=True)):
         return module

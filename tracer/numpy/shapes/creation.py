@@ -254,7 +254,7 @@ def empty_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = No
 
 
 def _beside(a: Any, device: Any) -> Any:
-    """Return the device, by default that of an array; None for the host."""
+    """Return the device, by default the array's device; None for the host."""
     return device_of(a) if device is None and isinstance(a, Array) else device
 
 

@@ -225,7 +225,7 @@ def linear_jvp(ctx: Any, xs: Sequence[Operand], dxs: Sequence[Tangent], **params
 
 
 def _dense(ctx: Any, x: Operand, dx: Tangent) -> Operand:
-    """Return a tangent as an operand. The zero tangent of a literal is a literal, which takes the others' shape."""
+    """Return a tangent as an operand. The zero tangent of a literal is a literal, which fits any shape."""
     if isinstance(x, Literal) and isinstance(dx, Zero):
         return as_literal(0, x.type.dtype)
     dense: Operand = ctx.instantiate(dx)

@@ -177,7 +177,7 @@ _lock = ForkSafeLock()
 
 
 def adopted(x: Any) -> Array:
-    """Return the memory of another library's CUDA array as an array on its device, without a copy if it is in C order.
+    """Return another library's CUDA array as an array on its device. Memory in C order is not copied.
 
     Raises DeviceError without CuPy, DTypeError for a dtype that tracer does not have.
     """

@@ -146,7 +146,7 @@ class CupyDriver:
             return self._cupy.RawModule(code=text, backend="nvrtc", options=OPTIONS)
 
     def launch(self, module: Any, kernel: Kernel, arguments: Sequence[Any]) -> None:
-        """Launch a kernel of a module. arguments: memory for buffers, NumPy scalars for the rest."""
+        """Launch a kernel of a module. arguments: memory for buffers, NumPy scalars for registers."""
         with self._device:
             module.get_function(kernel.name)((kernel.grid,), (kernel.block,), tuple(arguments))
 

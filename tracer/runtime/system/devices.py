@@ -217,8 +217,8 @@ def placed(xs: Any, places: Any, what: str) -> Any:
 def default_device(device: Any) -> Iterator[None]:
     """Make arrays on this device until the block ends, on this thread.
 
-    device: one of `devices()`, its name, or None for the CPU. NumPy's arrays, numbers and keys without others beside
-    them go to it, too. `config.default_device` sets it for good. Raises DeviceError for a missing device.
+    device: one of `devices()`, its name, or None for the CPU. NumPy's arrays, numbers and keys alone in a call
+    go to it, too. `config.default_device` sets it for good. Raises DeviceError for a missing device.
 
     >>> with tracer.default_device("cuda-sim"):
     ...     tnp.zeros(2).device

@@ -16,7 +16,7 @@ def tanh(x: Value) -> Value:
     """Return the hyperbolic tangent, in f32 by pieces.
 
     |x| = n ln(2)/2 + r and t = tanh r give ((s - 1) + (s + 1) t) / ((s + 1) + (s - 1) t) with s = 2^n; a step of
-    Newton's on q, from (s - 1) - (s + 1) q and (s + 1) - (s - 1) q, takes in what both lost.
+    Newton's on q, from (s - 1) - (s + 1) q and (s + 1) - (s - 1) q, corrects the errors of both.
     """
     f = x.format
     size = abs(x).at_most(f.of(9.2, 19.2))  # tanh is 1 from there on

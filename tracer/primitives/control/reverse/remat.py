@@ -164,7 +164,7 @@ class _Split(NamedTuple):
 
 @remembered
 def _split(program: Program, policy: Policy, prevent_cse: bool, linearize: Any, active: tuple[bool, ...]) -> _Split:
-    """Linearise the program, save the values that the policy chooses, and recompute others in the linear part.
+    """Linearise the program, save values by the policy, and recompute all other values in the linear part.
 
     Nested checkpoints save the policy's values too, since these are kept in any case.
     """
