@@ -12,7 +12,7 @@ import pytest
 import tracer
 import tracer.numpy as tnp
 from tracer import grad, jit, lax, random, vmap
-from tracer.errors import DeviceError
+from tracer.errors import ArgumentError, DeviceError
 
 SIM = "cuda-sim:0"
 N = np.ones((3, 4))
@@ -141,6 +141,19 @@ def test_a_device_counts_its_memory() -> None:
     del y
     assert device.memory_stats()["bytes_in_use"] == before
     assert tracer.devices()[0].memory_stats() is None
+
+
+def test_donated_arrays_are_freed() -> None:
+    device = tracer.devices("cuda-sim")[0]
+    f = jit(lambda x: 2.0 * x, donate_argnums=0)
+    gc.collect()
+    before = device.memory_stats()["bytes_in_use"]
+    given = tracer.device_put(np.ones(1000), device)
+    kept = f(given)
+    assert device.memory_stats()["bytes_in_use"] == before + 8000
+    with pytest.raises(ArgumentError, match="donated"):
+        given + 1.0
+    np.testing.assert_array_equal(np.asarray(kept), np.full(1000, 2.0))
 
 
 def test_devices_are_a_table_in_notebooks() -> None:

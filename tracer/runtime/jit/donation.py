@@ -14,7 +14,7 @@ import numpy as np
 
 from tracer.errors import ArgumentError, message
 from tracer.ir.types import ArrayType, Type, same_up_to_weakness, size
-from tracer.trace.array import Array
+from tracer.trace.array import Array, is_recorded
 from tracer.trace.source import here
 
 
@@ -123,8 +123,8 @@ def consume(leaves: Sequence[Any], donated: Sequence[Donated]) -> None:
     """
     kept = []
     for leaf, replacement in zip(leaves, donated, strict=True):
-        if type(leaf) is Array and leaf._trace is None and not isinstance(leaf._value, Donated):
-            leaf._value, leaf._type = replacement, None
+        if type(leaf) is Array and not is_recorded(leaf) and not isinstance(leaf._value, Donated):
+            leaf._value, leaf._type, leaf._trace = replacement, None, None
         elif isinstance(leaf, np.ndarray):
             kept.append(replacement)
     if kept and kept[0]._warned is not None:

@@ -30,6 +30,7 @@ from tracer.trace.convert import as_array
 from tracer.trace.device_trace import together
 from tracer.trace.device_value import DeviceValue
 from tracer.trace.source import here, user_source
+from tracer.trace.state import state
 from tracer.trace.trace import default_trace
 from tracer.trace.tracebacks import Raised, tidy
 from tracer.transforms.functions import check_callable, name_of
@@ -105,13 +106,15 @@ class Calls:
         version = gate.version
         call = self.signature.sort(args, kwargs)
         compiled = self._specialization(call)
-        traced = compiled.traced
+        traced, donated = compiled.traced, self.signature.donated(call)
         if self.device is not None or is_traced(call.leaves, traced) or default_trace(call.leaves) is not None:
             names = partial(self.signature.leaf_names, call.args, call.kwargs, call.key.statics)
             operands = [*(as_array(leaf, copy=False) for leaf in call.leaves), *map(as_array, traced.captured)]
             operands = together(operands, self.signature.name, lambda: [*names(), *traced.captured_names], self.device)
-            return trees.unflatten(traced.structure, compiled.bind(operands, inline=self.inline))
-        donated = self.signature.donated(call)
+            outputs = compiled.bind(operands, inline=self.inline)
+            if donated and state.staging is None:
+                consume([call.leaves[n] for n in donated], [compiled.donated[n] for n in donated])
+            return trees.unflatten(traced.structure, outputs)
         if donated:
             compiled.warn_of_useless()
         self._note_copies(call, traced)
