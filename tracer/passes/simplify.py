@@ -11,7 +11,7 @@ from typing import Final
 from tracer.ir.program import Atom, Equation
 from tracer.passes.algebra.conversions import CONVERSIONS
 from tracer.passes.algebra.identities import IDENTITIES
-from tracer.passes.algebra.indexing import INDEXING, check_what_holds
+from tracer.passes.algebra.indexing import INDEXING, without_true_checks
 from tracer.passes.algebra.layouts import LAYOUTS
 from tracer.passes.algebra.loop_ranges import rewriting_with_ranges
 from tracer.passes.algebra.ranges import RANGES
@@ -38,7 +38,7 @@ _rewrite = by_primitive(RULES)
 
 def _simplify(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
     if equation.primitive is check_p:
-        return check_what_holds(equation, at)
+        return without_true_checks(equation, at)
     return _rewrite(equation, at)
 
 

@@ -33,7 +33,7 @@ class Raised:
     __slots__ = ("error",)
 
     def __init__(self, error: BaseException) -> None:
-        self.error = (told(error) or error).with_traceback(tidy(error))
+        self.error = (explained(error) or error).with_traceback(tidy(error))
 
 
 def call_user(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -90,7 +90,7 @@ def _bounded(
         except BaseException as error:
             if named:
                 name_caller(error, function.__name__)
-            ours = told(error, function.__name__)
+            ours = explained(error, function.__name__)
             if ours is None:
                 error.__traceback__ = tidy(error)
                 raise  # adds no frame, as raising it by name would
@@ -188,7 +188,7 @@ def name_caller(error: BaseException, name: str) -> None:
             error._msg = error.args[0]
 
 
-def told(error: BaseException, name: str | None = None) -> TracerError | None:
+def explained(error: BaseException, name: str | None = None) -> TracerError | None:
     """Return our error for an error of Python or NumPy that this package explains; None for any other error.
 
     name: the function that the user called, whose arguments may be of the wrong form.

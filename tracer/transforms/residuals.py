@@ -41,7 +41,7 @@ def is_lifted(primitive: Primitive, x: Any) -> bool:
     return primitive.splat and isinstance(x, Literal) and is_differentiable(x.type)
 
 
-def what_is_read(
+def read_flags(
     primitive: Primitive,
     params: Mapping[str, Any],
     active: Sequence[bool],
@@ -57,7 +57,7 @@ def what_is_read(
     if reads is None:
         if len(_reads) >= _MAX_KEYS:
             _reads.clear()
-        reads = _reads[key] = _what_is_read(linearized, active, xs)
+        reads = _reads[key] = _read_flags(linearized, active, xs)
     return reads
 
 
@@ -69,7 +69,7 @@ def phantom(type: Type) -> Array:
     return _phantoms[type]
 
 
-def _what_is_read(linearized: Linearized, active: Sequence[bool], xs: Sequence[Operand]) -> tuple[bool, ...]:
+def _read_flags(linearized: Linearized, active: Sequence[bool], xs: Sequence[Operand]) -> tuple[bool, ...]:
     residuals = linearized.residuals
     arrays = [r for r in residuals if not isinstance(r, Literal)]
     moving = [tangent_type(x.type) for x, on in zip(xs, active, strict=True) if on]

@@ -26,7 +26,7 @@ from tracer.trace.state import state
 from tracer.trace.trace import Operand, Origin, Trace, bind_all, eager, open_trace, stage_process
 from tracer.transforms.context import Context, Tangent
 from tracer.transforms.linearize import linearize_equation, push_equation
-from tracer.transforms.residuals import is_lifted, operand_key, phantom, what_is_read
+from tracer.transforms.residuals import is_lifted, operand_key, phantom, read_flags
 from tracer.transforms.stepping import run_by_steps, runs_by_steps
 
 Function = Callable[[list[Array]], Sequence[Operand]]
@@ -150,7 +150,7 @@ def _record(
     active = [isinstance(x, Array) and x._trace is trace for x in operands]
     linearized = linearize_equation(primitive, xs, active, params, state.staging is None)  # Python holds no stacks
     ys, residuals = linearized.outputs, linearized.residuals
-    reads = None if primitive.linearize is not None else what_is_read(primitive, params, active, xs, linearized)
+    reads = None if primitive.linearize is not None else read_flags(primitive, params, active, xs, linearized)
     if reads is not None:  # drops unread values, so that the function's last reference frees them
         residuals = [r if on else phantom(r.type) for r, on in zip(residuals, reads, strict=True)]
     template = [None if _is_value(primitive, r) else r for r in residuals]

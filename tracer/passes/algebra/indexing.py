@@ -166,7 +166,7 @@ def _by_update(which: Atom, update: Equation, at: Rewriter) -> Atom | None:
     return at.spread(mask, batch, dims) if fits else None
 
 
-def check_what_holds(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
+def without_true_checks(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
     """Drop a check that holds for certain, or whose guard is false."""
     condition, guard = equation.inputs
     holds = isinstance(condition, Literal) and bool(condition.value)

@@ -18,7 +18,7 @@ from tracer.schedule.terms.cost import FUNCTION
 from tracer.trace.convert import as_array
 from tracer.trace.source import here
 
-_ROUNDS: Final = 5
+_REPEATS: Final = 5
 _SIDE: Final = 1024  # of the matrices whose product measures the peak
 _ELEMENTS: Final = 1 << 23  # of each array that measures the bandwidth, 64 MiB
 
@@ -52,7 +52,7 @@ def machine() -> Machine:
 def _least(call: Callable[[], Any]) -> float:
     call()
     times = []
-    for _ in range(_ROUNDS):
+    for _ in range(_REPEATS):
         start = time.perf_counter()
         call()
         times.append(time.perf_counter() - start)

@@ -76,13 +76,13 @@ def working(kind: str, name: str, source: Source | None, *, patience: float = _P
     """Enter a trace or compilation. One that takes `patience` seconds says so on the screen, if there is one."""
     work = Work(kind, name, source)
     shown = screen()
-    told = _Told(work, shown, patience) if shown is not None else None
+    reporter = _Reporter(work, shown, patience) if shown is not None else None
     try:
         yield work
     finally:
         whole, *phases = work.spans()
-        if told is not None:
-            told.end(whole.seconds)
+        if reporter is not None:
+            reporter.end(whole.seconds)
         for listener in tuple(listeners):
             for span in (whole, *phases):
                 listener(span)
@@ -113,7 +113,7 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.2f} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
 
 
-class _Told:
+class _Reporter:
     """Message of work that takes long."""
 
     def __init__(self, work: Work, shown: Screen, patience: float) -> None:

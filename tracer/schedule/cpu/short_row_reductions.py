@@ -39,7 +39,7 @@ def with_rows_in_lanes(loop: For, machine: Machine) -> For | None:
         return None
     if not all(isinstance(s, For | Compute | Load | Store) for s in loop.body.statements):
         return None
-    if not all(_is_short(s, loop.index) for s in inner) or _reads_what_it_stores(loop):
+    if not all(_is_short(s, loop.index) for s in inner) or _reads_its_stores(loop):
         return None
     if sum(trips(s) * statements_written_out(s.body.statements) for s in inner) > _MAX_STATEMENTS:
         return None
@@ -63,7 +63,7 @@ def _is_short(loop: For, row: Register) -> bool:
     )  # fmt: skip
 
 
-def _reads_what_it_stores(loop: For) -> bool:
+def _reads_its_stores(loop: For) -> bool:
     """Whether an iteration might read an element that another stores, so that they must run in order."""
     statements = list(statements_of(loop.body))
     read = {s.buffer for s in statements if isinstance(s, Load)}

@@ -145,7 +145,7 @@ class _Fusion:
         count = trips(rows.nest.loop)
         if len(run) >= _MAX_NESTS or count != trips(run[0].nest.loop):
             return False
-        if any(_in_each_others_way(earlier, rows) for earlier in run):
+        if any(_conflict(earlier, rows) for earlier in run):
             return False
         together = [*run, rows]
         if (
@@ -278,7 +278,7 @@ def row_step(address: Address, row: Register, extents: Mapping[Register, For]) -
     return step if low >= 0 and high < step else None
 
 
-def _in_each_others_way(earlier: Rows, later: Rows) -> bool:
+def _conflict(earlier: Rows, later: Rows) -> bool:
     """Whether a row of the later nest may need, or overwrite, other rows of the earlier one."""
     for place, use in earlier.uses.items():
         for other, its in later.uses.items():
