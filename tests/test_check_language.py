@@ -24,7 +24,7 @@ def docstring(tmp_path: Path, text: str) -> list[str]:
 
 @pytest.mark.parametrize("opener", ["What", "Whatever", "Those", "That of", "The same", "As said", "Others"])
 def test_openers_without_a_subject_are_refused(tmp_path: Path, opener: str) -> None:
-    [message] = docstring(tmp_path, f"Return it. {opener} here is read.")
+    message, *_ = docstring(tmp_path, f"Return it. {opener} here is read.")
     assert message == f"name the subject, not {opener!r}: {opener} here is read."
 
 
@@ -48,7 +48,7 @@ def test_only_a_parameters_own_name_may_open_its_description(tmp_path: Path, cod
 
 
 def test_a_parameters_name_without_a_description_is_an_opener(tmp_path: Path) -> None:
-    [(_, message)] = found(tmp_path, 'def f(what):\n    """Run.\n\n    what is read.\n    """\n')
+    (_, message), _ = found(tmp_path, 'def f(what):\n    """Run.\n\n    what is read.\n    """\n')
     assert message == "name the subject, not 'what': what is read."
 
 
@@ -83,7 +83,7 @@ def test_possessives_without_a_noun_are_refused(tmp_path: Path) -> None:
         "Return at least one; round to even.",
         "Return the greatest common divisor.",
         "Call `whatever` and the text 'x'.",
-        "Say `What` it is, or that of it.",
+        "Say `What` it is, or `that of` it.",
         "Return it.\n\n    >>> What\n    ",
         "Whether to materialise `operand` before `scatter`.",
     ],
@@ -93,11 +93,50 @@ def test_plain_prose_code_and_examples_pass(tmp_path: Path, text: str) -> None:
 
 
 def test_comments_are_read_as_blocks(tmp_path: Path) -> None:
-    text = "x = 1  # what is read\ny = 2  # of x,\n# of y,\n# those of z.\n# Those of y.\nz = 3\n"
+    text = "x = 1  # whatever is read\ny = 2  # of x,\n# of y,\n# of z.\n# Of those of y.\nz = 3\n"
     assert found(tmp_path, text) == [
-        (1, "name the subject, not 'what': what is read"),
-        (3, "name the subject, not 'Those': Those of y."),
+        (1, "name the subject, not 'whatever': whatever is read"),
+        (3, "name the subject, not 'Of those': Of those of y."),
+        (3, "name the thing, not 'those': Of those of y."),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "hinge"),
+    [
+        ("Return the value, what it reads.", "what"),
+        ("Return the size and those of y.", "those"),
+        ("Return the size; that of y is read.", "that of"),
+        ("Return x; others pass.", "others"),
+        ("Store the rest.", "the rest"),
+    ],
+)
+def test_hinges_are_refused_within_docstrings(tmp_path: Path, text: str, hinge: str) -> None:
+    [message] = docstring(tmp_path, text)
+    assert message.startswith(f"name the thing, not {hinge!r}: ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Return x, so that of y nothing stays.",
+        "Run it.\n\n    x: the value. what, others: names, for errors.\n    ",
+        "Run it.\n\n    It reads:\n\n        what   the operation\n        others  its operands\n\n    ",
+    ],
+)
+def test_hinges_in_names_tables_and_other_words_pass(tmp_path: Path, text: str) -> None:
+    assert not [message for message in docstring(tmp_path, text) if message.startswith("name the thing")]
+
+
+def test_a_sentence_has_at_most_twenty_words(tmp_path: Path) -> None:
+    assert not docstring(tmp_path, f"Return {'word ' * 19}(and {'more ' * 9}) `{'code ' * 9}`; {'word ' * 19}here.")
+    [message] = docstring(tmp_path, f"Return {'word ' * 20}.")
+    assert message.startswith("21 words, at most 20: Return word word")
+
+
+def test_the_first_line_of_a_docstring_stands_alone(tmp_path: Path) -> None:
+    [message] = docstring(tmp_path, "Return the value\n    of x.\n    ")
+    assert message == "the first line stands alone: Return the value"
 
 
 def test_pages_are_read_without_code_tables_and_titles(tmp_path: Path) -> None:
@@ -125,10 +164,11 @@ def test_every_term_of_the_glossary_lives_where_it_says() -> None:
     assert not missing
 
 
-def test_the_glossary_lists_names_openers_and_phrases() -> None:
+def test_the_glossary_lists_names_openers_phrases_and_hinges() -> None:
     assert words().instead["surroundings"] == "environment"
     assert words().openers.match("The same")
     assert words().phrases.search("read whatever it is")
+    assert words().hinges.search("read those")
 
 
 def test_the_exit_status_says_whether_there_are_findings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,8 +1,9 @@
 """Check docstrings, comments, texts of errors and pages against the language rule of CONTRIBUTING.md.
 
-docs/glossary.md has the words: its table lists names to avoid, its last sections openers and phrases. Words in
-backticks there are refused here. A function's docstring must also start with a verb. Arguments are files or folders of
-Python and Markdown; the default is `tracer`.
+docs/glossary.md has the words: its table lists names to avoid, its last sections openers, phrases and hinges. Words in
+backticks there are refused here. A function's docstring must also start with a verb, and every docstring with a line
+that stands alone. Sentences of docstrings and comments have `MAX_WORDS` words at most. Arguments are files or folders
+of Python and Markdown; the default is `tracer`.
 
     python tools/check_language.py tracer/primitives docs/design
 """
@@ -24,17 +25,27 @@ NOUN = re.compile(r"(The|A|An|Which|Where|How|One|Both|Each|Every)\b")
 POSSESSIVE = re.compile(r"\b\w+ of (?:NumPy|JAX|SciPy|Python|CPython|PyTorch|LLVM)'s(?=[,;:.)]|$)")
 ALLOWED = re.compile(r"greatest common divisor", re.IGNORECASE)  # a mathematical name
 
+MAX_WORDS = 20  # of a clause: code, parentheses, names of parameters, tables and examples do not count
+
 _CODE = re.compile(r"``[^`]+``|`[^`]*`|\"[^\"]*\"")
 _TELLS = re.compile(r"\b(message|\w+Error|\w+Warning|warn|refuse\w*)$")  # what is called with texts for users
 _TERM = re.compile(r"`([^`]+)`")
+_ASIDE = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
+_PARAMETER = re.compile(r"(?:^|(?<=[.;:]))\s*\*{0,2}`?[a-zA-Z_]\w*`?(?:, \*{0,2}`?\w+`?)*:(?=\s|$)")
+_CLAUSE = re.compile(r"(?<=[.!?;:])\s+|(?:^|\s)- ")
+_WORD = re.compile(r"[A-Za-z]{2}|^[aAI]$|\d")
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Refused openers of sentences, and refused words with their replacement where the glossary has one."""
+    """Refused openers of sentences, and refused words with their replacement where the glossary has one.
+
+    hinges: words that docstrings and comments avoid within sentences, too.
+    """
 
     openers: re.Pattern[str]
     phrases: re.Pattern[str]
+    hinges: re.Pattern[str]
     instead: dict[str, str]
 
 
@@ -43,16 +54,16 @@ def read_words(page: str) -> Words:
 
     Raises ValueError if the page lacks its table or its lists.
     """
-    table, openers, phrases = (*re.split(r"^## .*$", page, flags=re.MULTILINE), "", "")[:3]
+    table, openers, phrases, hinges = (*re.split(r"^## .*$", page, flags=re.MULTILINE), "", "", "")[:4]
     instead = {}
     for row in table.splitlines():
         cells = row.strip("|").split("|")
         if row.startswith("|") and len(cells) == 4:
             instead.update({name.lower(): cells[0].strip() for name in _TERM.findall(cells[3])})
-    first, anywhere = _TERM.findall(openers), _TERM.findall(phrases)
-    if not (instead and first and anywhere):
-        raise ValueError("the glossary needs a table with names to avoid, and lists of openers and phrases")
-    return Words(_any_of(first), _any_of([*instead, *anywhere]), instead)
+    first, anywhere, within = (_TERM.findall(section) for section in (openers, phrases, hinges))
+    if not (instead and first and anywhere and within):
+        raise ValueError("the glossary needs a table with names to avoid, and lists of openers, phrases and hinges")
+    return Words(_any_of(first), _any_of([*instead, *anywhere]), _any_of(within), instead)
 
 
 def _any_of(words: Sequence[str]) -> re.Pattern[str]:
@@ -92,6 +103,26 @@ def faults(sentence: str, parameters: Sequence[str] = ()) -> Iterator[str]:
         yield f"possessive, {found[0]!r}: {sentence}"
 
 
+def clauses(text: str) -> Iterator[str]:
+    """Yield the clauses of a docstring or comment: no code, parentheses, names of parameters or indented blocks."""
+    for paragraph in re.split(r"\n\s*\n", text):
+        if re.search(r"^(?: |>>>|\.\.\.)", paragraph, re.MULTILINE):
+            continue
+        prose, count = _CODE.sub("X", " ".join(paragraph.split())), 1
+        while count:
+            prose, count = _ASIDE.subn("", prose)
+        yield from _CLAUSE.split(_PARAMETER.sub(". ", prose))
+
+
+def faults_of_clauses(text: str) -> Iterator[str]:
+    """Yield a message for each clause of a docstring or comment that is long, or hinges on a word without a subject."""
+    for clause in clauses(text):
+        if (count := sum(_WORD.search(word) is not None for word in clause.split())) > MAX_WORDS:
+            yield f"{count} words, at most {MAX_WORDS}: {clause}"
+        if (found := words().hinges.search(clause)) and clause[: found.start()].rstrip()[-2:].lower() != "so":
+            yield f"name the thing, not {found[0]!r}: {clause}"
+
+
 def of_python(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the line and message of every fault in the docstrings, comments and errors' texts of a module."""
     source = path.read_text(encoding="utf-8")
@@ -105,10 +136,14 @@ def of_python(path: Path) -> Iterator[tuple[int, str]]:
         line = 1 if isinstance(node, ast.Module) else node.lineno
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not _is_property(node) and NOUN.match(text):
             yield line, "start with a verb: " + text.splitlines()[0]
+        if text.partition("\n\n")[0].count("\n"):
+            yield line, "the first line stands alone: " + text.splitlines()[0]
         names = parameters(node)
         yield from ((line, fault) for sentence in sentences(text) for fault in faults(sentence, names))
+        yield from ((line, fault) for fault in faults_of_clauses(text))
     for line, text in comments(path):
         yield from ((line, fault) for sentence in sentences(text) for fault in faults(sentence))
+        yield from ((line, fault) for fault in faults_of_clauses(text))
 
 
 def texts(call: ast.Call) -> Iterator[str]:

@@ -48,8 +48,8 @@ def steady_state(initial: tracer.Array) -> Steady:
 def sensitivity(initial: tracer.Array) -> tracer.Array:
     """Return d(steady temperature at i)/d(initial temperature at j), float64 [n, n], in forward mode through the loop.
 
-    Only the ends have an effect. The first column falls from 1 to 0 along the rod, the last one rises, and the
-    middle ones are zero.
+    Only the ends have an effect. The first column falls from 1 to 0 along the rod and the last one rises.
+    All between are zero.
     """
     jacobian: tracer.Array = jacfwd(lambda u: steady_state(u).temperature)(initial)
     return jacobian
