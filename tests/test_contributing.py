@@ -56,6 +56,10 @@ def test_no_room_holds_more_than_25_modules() -> None:
     assert {room: size for room, size in sizes.items() if size > 25} == {}
 
 
+def test_tests_mirror_the_rooms() -> None:
+    assert [room for room in rooms_of_the_map() if not list((ROOT / "tests" / room).rglob("test_*.py"))] == []
+
+
 def test_every_room_has_an_import_contract() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = settings["tool"]["importlinter"]["contracts"]
