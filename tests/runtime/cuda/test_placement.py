@@ -131,6 +131,12 @@ def test_numpys_arrays_follow_operations(call: Callable[[], Any]) -> None:
     assert str(call().device) == SIM
 
 
+def test_places_of_nonzero_elements_lie_beside_them() -> None:
+    (places,) = tnp.nonzero(x[:, 0])
+    assert str(places.device) == SIM
+    np.testing.assert_array_equal(np.asarray(x[places]), N)
+
+
 def test_a_device_counts_its_memory() -> None:
     device = tracer.devices("cuda-sim")[0]
     gc.collect()

@@ -26,7 +26,9 @@ from tracer.primitives.elementwise.rounding import rem
 from tracer.runtime.eager.elementwise_dispatch import elementwise
 from tracer.runtime.values.fresh_handles import makes_new
 from tracer.settings import gate
-from tracer.trace.array import KEY_DTYPE, Array, concrete, concrete_value, unowned
+from tracer.trace.array import KEY_DTYPE, Array, concrete_value, unowned
+from tracer.trace.convert import as_array
+from tracer.trace.device_trace import beside
 from tracer.trace.integers import integer
 from tracer.trace.source import here
 
@@ -144,7 +146,8 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
         )
     known = concrete_value(value)
     if known is not None and size is None:
-        return tuple(concrete(found.copy()) for found in np.nonzero(known))  # columns of one array
+        columns = [found.copy() for found in np.nonzero(known)]  # of one array
+        return tuple(beside(value, as_array(found, copy=False)) for found in columns)
     return _sized_nonzero(truth("nonzero", value), size, fill_value)
 
 
