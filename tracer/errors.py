@@ -26,7 +26,7 @@
     ├── OutOfMemoryError (MemoryError)  arrays, or a program's temporaries, do not fit in memory
     ├── NestingError (RecursionError)  calls are nested too deeply for Python's stack
     ├── DivisionError (ZeroDivisionError)  an integer is divided by zero under `config.debug_division`
-    ├── MatrixError (np.linalg.LinAlgError)  a matrix that is known is singular, or not positive definite
+    ├── MatrixError (np.linalg.LinAlgError)  a concrete matrix is singular, or not positive definite
     ├── DeviceError                  a device that is not there, arrays on different devices
     ├── ExportError (BufferError)    memory that DLPack cannot share as asked
     ├── CheckpointError (ValueError)  a file that is damaged, or holds another tree
@@ -185,7 +185,7 @@ class DivisionError(TracerError, ZeroDivisionError):
 
 
 class MatrixError(TracerError, np.linalg.LinAlgError):
-    """A matrix that is known has no inverse, or no factor."""
+    """A concrete matrix has no inverse, or no factor."""
 
 
 class DeviceError(TracerError, RuntimeError):

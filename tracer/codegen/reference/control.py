@@ -104,7 +104,7 @@ def _combine(carry: Carry, a: Any, b: Any) -> Any:
     return scalar_function(carry.combine, dtype, dtype)(a, b)
 
 
-# -- rounds ------------------------------------------------------------------------------------------
+# -- iterations --------------------------------------------------------------------------------------
 
 
 def _iteration(f: Frame, s: For, index: Any, values: list[Any]) -> list[Any]:

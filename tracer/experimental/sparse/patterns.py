@@ -46,7 +46,7 @@ def jacobian_sparsity(
     The result has the structure of `jacfwd`'s: each leaf is a BCOO of True, [*output, *input]. Nothing is computed but
     the pattern: arguments may be `ShapeDtypeStruct`s. Each element carries the set of inputs that it depends on through
     the derivative of `fun`, which is traced. Captured arrays count with their values: known indices are exact. So are
-    steps, slices, sums and products with known matrices. An index or a branch that is not known may lead anywhere.
+    steps, slices, sums and products with known matrices. An index or a branch that is not concrete may lead anywhere.
 
     fun, argnums, has_aux, holomorphic: as in `jacfwd`. Raises ArgumentError for a pattern of over 2**25 entries.
 

@@ -87,7 +87,7 @@ def boxes_of(
 
 
 def _has_long_rows(domain: Sequence[int], places: Sequence[int]) -> bool:
-    """Whether most of the last axis, which vectors go along, is in one piece."""
+    """Whether most of the last axis, which vectors go along, is in one box."""
     longest = max(stop - start for start, stop in pairwise(places))
     return 4 * longest >= 3 * domain[-1]
 

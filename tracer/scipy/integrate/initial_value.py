@@ -210,7 +210,10 @@ def _at_times(
 
 
 def _recorded(recorder: Recorder, state: State, max_steps: int | None) -> tuple[Records, bool]:
-    """Return the recorded steps, and whether their number is known. Where it is, it has no limit by itself."""
+    """Return the recorded steps, and whether their number is concrete.
+
+    A concrete number has no limit but `max_steps`.
+    """
     known = concrete_value(recorder.direction + state.t + state.y.sum().real) is not None
     if not known:
         return recorder.run(recorder.empty(state, _COMPILED if max_steps is None else max_steps)), False

@@ -128,7 +128,7 @@ def _fitted(
 
 
 def _bounds(bounds: Any, unknowns: Unknowns) -> list[Array]:
-    """Return lower and upper bounds [n]; nothing where all are known to be infinite. Raises where they do not fit."""
+    """Return lower and upper bounds [n]; nothing where all are concrete and infinite. Raises where they do not fit."""
     both = (bounds.lb, bounds.ub) if hasattr(bounds, "lb") and hasattr(bounds, "ub") else tuple(bounds)
     if len(both) != 2:
         text = f"least_squares{here()}: bounds are the lower and the upper ones"

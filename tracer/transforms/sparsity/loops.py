@@ -1,7 +1,7 @@
 """Index sets through equations that hold programs: calls, branches, loops, custom rules.
 
-A loop whose trip count is known is unrolled, so the pattern of a time stepper is exact. Other loops take the smallest
-sets that one more step does not change.
+A loop whose trip count is concrete is unrolled, so the pattern of a time stepper is exact. Other loops take the
+smallest sets that one more step does not change.
 """
 
 from __future__ import annotations

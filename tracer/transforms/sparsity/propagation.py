@@ -29,7 +29,7 @@ MAX_EQUATIONS = 20_000  # after so many, loops are no longer unrolled
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Value:
-    """Value of a program. sets: of each element, None if it depends on no input. known: its value, if that is known.
+    """Value of a program. sets: of each element, None if it depends on no input. known: its value, if that is concrete.
 
     A stack has the elements of one item: its sets are the union over the items.
     """

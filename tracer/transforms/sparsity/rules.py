@@ -69,7 +69,7 @@ from tracer.transforms.sparsity.propagation import (
 Params = Mapping[str, Any]
 Values = Sequence[Value]
 Found = Sequence[IndexSets | None]
-_MAX_PRODUCTS = 1 << 24  # of elements of two matrices, of which one is known
+_MAX_PRODUCTS = 1 << 24  # of elements of two matrices, of which one is concrete
 
 
 # Elementwise
@@ -193,7 +193,7 @@ def _or_true(predicate: Value) -> Any:
 
 
 def _inside(params: Params, indices: Value) -> Params:
-    """Return the parameters; indices that are not known lie in bounds."""
+    """Return the parameters; indices that are not concrete lie in bounds."""
     return {**params, "mode": GatherScatterMode.CLIP} if indices.known is None else params
 
 

@@ -55,7 +55,7 @@ empty_p = Primitive(
 
 
 def empty(item: Type) -> Array:
-    """Return a stack of nothing but zeros."""
+    """Return a stack of zeros."""
     return bind(empty_p, item=item)
 
 
