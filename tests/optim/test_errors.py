@@ -96,6 +96,20 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         ("update at test_errors.py:LINE: the state belongs to another chain\n"
         "  expected 3 states, got 1\n  help: state = tx.init(params), then tx.update(grads, state, params)"),
     ),
+    "the state of another optimizer": (
+        lambda: optim.adam(0.1).update(PARAMS, optim.sgd(0.1).init(PARAMS), PARAMS),
+        ArgumentError,
+        ("update at test_errors.py:LINE: the state belongs to another transformation\n"
+        "  expected ScaleByAdamState, got EmptyState\n"
+        "  help: state = tx.init(params), then tx.update(grads, state, params)"),
+    ),
+    "a state with fields of equal names": (
+        lambda: optim.scale_by_rms().update(PARAMS, optim.scale_by_adam().init(PARAMS)),
+        ArgumentError,
+        ("update at test_errors.py:LINE: the state belongs to another transformation\n"
+        "  expected ScaleByRmsState, got ScaleByAdamState\n"
+        "  help: state = tx.init(params), then tx.update(grads, state, params)"),
+    ),
     "a word for a mask": (
         lambda: updated(optim.adamw(0.1, mask="biases"), PARAMS, PARAMS),
         ArgumentError,

@@ -72,7 +72,7 @@ def apply_every(k: int = 1) -> GradientTransformationExtraArgs:
         found, total = update_leaves(rule, updates, (state.grad_acc,))
         return found, ApplyEvery(increment(state.count) % k, total)
 
-    return transformation("apply_every", init, apply)
+    return transformation("apply_every", init, apply, kind=ApplyEvery)
 
 
 def skip_not_finite(updates: Any, gradient_step: Any, params: Any) -> tuple[Any, Any]:

@@ -69,7 +69,7 @@ class ScaleByAmsgradState(NamedTuple):
 
 
 def moments(
-    name: str, state: Callable[..., Any], b1: Any, b2: Any, rule: Callable[..., Any], *, mu_dtype: Any = None,
+    name: str, state: type[Any], b1: Any, b2: Any, rule: Callable[..., Any], *, mu_dtype: Any = None,
     extra: Callable[[Any, Dtypes], Any] | None = None, start: float = 0.0, ahead: bool = False,
 ) -> GradientTransformationExtraArgs:  # fmt: skip
     """Make a transformation whose state has a count and two moments.
@@ -98,7 +98,7 @@ def moments(
         found, mu, nu = update_leaves(of_leaf, updates, (old.mu, old.nu))
         return found, state(count=number, mu=mu, nu=nu)
 
-    return transformation(name, init, apply, scalars=scalars)
+    return transformation(name, init, apply, scalars=scalars, kind=state)
 
 
 def _mean(g: Any, m: Any, b1: Any, nesterov: bool, c1: Scalar, ahead: Scalar | None) -> Any:
@@ -262,4 +262,4 @@ def scale_by_amsgrad(
         found, mu, nu, nu_max = update_leaves(rule, updates, (state.mu, state.nu, state.nu_max))
         return found, ScaleByAmsgradState(number, mu, nu, nu_max)
 
-    return transformation("scale_by_amsgrad", init, apply, scalars=scalars)
+    return transformation("scale_by_amsgrad", init, apply, scalars=scalars, kind=ScaleByAmsgradState)

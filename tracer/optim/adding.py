@@ -84,7 +84,8 @@ def add_decayed_weights(
         return updates if nothing else map_leaves(lambda g, p: g + at(scalars, g) * p, updates, params), new
 
     need = None if nothing else "decays weights"
-    tx = transformation("add_decayed_weights", init, apply, scalars=scalars, need=need)
+    kind = WeightDecaySchedule if scheduled else None
+    tx = transformation("add_decayed_weights", init, apply, scalars=scalars, need=need, kind=kind)
     return tx if mask is None else masked(tx, mask)
 
 
@@ -119,7 +120,7 @@ def add_noise(eta: Any, gamma: Any, key: Any = 0, *, seed: Any = None) -> Gradie
 
         return map_leaves(rule, updates, keys, loose=True), AddNoiseState(number, following)
 
-    return transformation("add_noise", init, apply, scalars=scalars)
+    return transformation("add_noise", init, apply, scalars=scalars, kind=AddNoiseState)
 
 
 def keep_params_nonnegative() -> GradientTransformationExtraArgs:

@@ -135,7 +135,7 @@ def ema_params(decay: Any, debias: bool = True) -> GradientTransformationExtraAr
         updates, average = update_leaves(rule, updates, (state.ema,), params)
         return updates, EmaParamsState(number, average)
 
-    return transformation("ema_params", init, apply, scalars=scalars, need="averages them")
+    return transformation("ema_params", init, apply, scalars=scalars, need="averages them", kind=EmaParamsState)
 
 
 def lookahead(
@@ -172,7 +172,7 @@ def lookahead(
         quick, steady = update_leaves(rule, updates, (params.slow,), params.fast)
         return LookaheadParams(quick, steady), LookaheadState(fast, (state.steps_since_sync + 1) % sync_period)
 
-    return transformation("lookahead", init, apply, need="moves fast and slow parameters")
+    return transformation("lookahead", init, apply, need="moves fast and slow parameters", kind=LookaheadState)
 
 
 def parts_run(tx: GradientTransformation, updates: Any, state: Any, params: Any, extra: dict[str, Any]) -> Any:
@@ -240,7 +240,7 @@ def schedule_free(
         found, z = update_leaves(rule, updates, (state.z,), params)
         return found, ScheduleFreeState(state.b1, total, increment(state.step_count), most, base, z)
 
-    return transformation("schedule_free", init, apply, scalars=scalars, need="averages them")
+    return transformation("schedule_free", init, apply, scalars=scalars, need="averages them", kind=ScheduleFreeState)
 
 
 def schedule_free_eval_params(state: Any, params: Any) -> Any:

@@ -154,7 +154,7 @@ def partition(
             updates, states[group] = applied(parts_of(tx), updates, inner, params, scalars[group], extra)
         return updates, PartitionState(states)
 
-    return transformation("", init, apply, scalars=scalars)
+    return transformation("", init, apply, scalars=scalars, kind=PartitionState)
 
 
 def _is_function(labels: Any) -> bool:

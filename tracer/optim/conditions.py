@@ -111,7 +111,7 @@ def apply_if_finite(inner: GradientTransformation, max_consecutive_errors: int) 
         after = ApplyIfFiniteState(wrong, finite, total, chosen(accept, inner_state, state.inner_state))
         return zeroed(~accept, new), after
 
-    return transformation("", init, apply, need=parts_of(inner).need)
+    return transformation("", init, apply, need=parts_of(inner).need, kind=ApplyIfFiniteState)
 
 
 def dynamic_loss_scale(
@@ -160,7 +160,7 @@ def dynamic_loss_scale(
         )
         return zeroed(~finite, new), after
 
-    return transformation("", init, apply, need=parts_of(inner).need)
+    return transformation("", init, apply, need=parts_of(inner).need, kind=DynamicLossScaleState)
 
 
 def loss_scale(state: Any) -> Any:
@@ -208,7 +208,7 @@ def conditionally_transform(
     def init(params: Any) -> ConditionallyTransformState:
         return ConditionallyTransformState(inner.init(params), count())
 
-    return transformation("", init, apply, need=parts_of(inner).need)
+    return transformation("", init, apply, need=parts_of(inner).need, kind=ConditionallyTransformState)
 
 
 def conditionally_mask(
@@ -235,7 +235,7 @@ def conditionally_mask(
     def init(params: Any) -> ConditionallyMaskState:
         return ConditionallyMaskState(count(), inner.init(params))
 
-    return transformation("", init, apply, need=parts_of(inner).need)
+    return transformation("", init, apply, need=parts_of(inner).need, kind=ConditionallyMaskState)
 
 
 def reduce_on_plateau(
@@ -294,4 +294,4 @@ def reduce_on_plateau(
         new = chosen(number == accumulation_size, judged(now), now)
         return map_leaves(lambda g: at(new.scale, g) * g, updates), new
 
-    return transformation("reduce_on_plateau", init, apply)
+    return transformation("reduce_on_plateau", init, apply, kind=ReduceLROnPlateauState)

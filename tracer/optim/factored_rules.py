@@ -124,7 +124,9 @@ def scale_by_factored_rms(
         found, *squares = update_leaves(rule, updates, (state.v_row, state.v_col, state.v), loose=True)
         return found, FactoredState(number, *squares)
 
-    return transformation("scale_by_factored_rms", init, apply, scalars=scalars, need="follows their shapes")
+    return transformation(
+        "scale_by_factored_rms", init, apply, scalars=scalars, need="follows their shapes", kind=FactoredState
+    )
 
 
 def scale_by_sm3(b1: Any = 0.9, b2: Any = 1.0, eps: Any = 1e-8) -> GradientTransformationExtraArgs:
@@ -164,4 +166,4 @@ def scale_by_sm3(b1: Any = 0.9, b2: Any = 1.0, eps: Any = 1e-8) -> GradientTrans
         found, mu, nu = update_leaves(rule, updates, (state.mu, state.nu), loose=True)
         return found, ScaleBySM3State(mu, nu)
 
-    return transformation("scale_by_sm3", init, apply)
+    return transformation("scale_by_sm3", init, apply, kind=ScaleBySM3State)

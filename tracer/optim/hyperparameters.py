@@ -162,7 +162,7 @@ def _injected(
         updates, inner = tx.update(updates, state.inner_state, params, **extra)
         return updates, InjectStatefulHyperparamsState(increment(state.count), values, states, inner)
 
-    return transformation("", init, apply)
+    return transformation("", init, apply, kind=InjectStatefulHyperparamsState)
 
 
 def _widest(params: Any) -> Any:

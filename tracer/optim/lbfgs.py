@@ -90,7 +90,9 @@ def scale_by_lbfgs(memory_size: int = 10, scale_init_precond: bool = True) -> Gr
         )  # fmt: skip
         return direction, after
 
-    return transformation("scale_by_lbfgs", init, apply, need="compares them with the last ones")
+    return transformation(
+        "scale_by_lbfgs", init, apply, need="compares them with the last ones", kind=ScaleByLBFGSState
+    )
 
 
 def _two_loops(updates: Any, steps: Any, turns: Any, weights: Array, size: Any, order: Array) -> Any:

@@ -148,7 +148,9 @@ def scale_by_backtracking_linesearch(
         after = ScaleByBacktrackingLinesearchState(step, new, kept, info)
         return map_leaves(lambda u: at(step, u) * u, updates), after
 
-    return transformation(name, init, apply, need="moves along a line from them")
+    return transformation(
+        name, init, apply, need="moves along a line from them", kind=ScaleByBacktrackingLinesearchState
+    )
 
 
 def value_and_grad_from_state(value_fn: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:

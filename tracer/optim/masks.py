@@ -166,7 +166,7 @@ def _masked(inner: GradientTransformation, mask: Any, share: bool, outside: Any)
         new, new_inner = applied(part, _shown(chosen, updates), state.inner_state, shown, scalars, extra)
         return _merged(chosen, new, outside(updates)), MaskedState(new_inner)
 
-    return transformation(part.name, init, apply, scalars=scalars, need=part.need)
+    return transformation(part.name, init, apply, scalars=scalars, need=part.need, kind=MaskedState)
 
 
 def freeze(mask: Any) -> GradientTransformationExtraArgs:

@@ -120,7 +120,7 @@ def trace(decay: Any, nesterov: bool = False, accumulator_dtype: Any = None) -> 
         found, sums = update_leaves(rule, updates, (state.trace,))
         return found, TraceState(sums)
 
-    return transformation("trace", init, apply)
+    return transformation("trace", init, apply, kind=TraceState)
 
 
 def ema(decay: Any, debias: bool = True, accumulator_dtype: Any = None) -> GradientTransformationExtraArgs:
@@ -152,7 +152,7 @@ def ema(decay: Any, debias: bool = True, accumulator_dtype: Any = None) -> Gradi
         found, averages = update_leaves(rule, updates, (state.ema,))
         return found, EmaState(number, averages)
 
-    return transformation("ema", init, apply, scalars=scalars)
+    return transformation("ema", init, apply, scalars=scalars, kind=EmaState)
 
 
 def scale_by_lion(
@@ -187,7 +187,7 @@ def scale_by_lion(
         found, mu = update_leaves(rule, updates, (state.mu,))
         return found, ScaleByLionState(increment(state.count), mu)
 
-    return transformation("scale_by_lion", init, apply)
+    return transformation("scale_by_lion", init, apply, kind=ScaleByLionState)
 
 
 def scale_by_adan(
@@ -227,7 +227,7 @@ def scale_by_adan(
         found, m, v, n, last = update_leaves(rule, updates, (state.m, state.v, state.n, state.g))
         return found, ScaleByAdanState(m, v, n, last, number)
 
-    return transformation("scale_by_adan", init, apply, scalars=scalars)
+    return transformation("scale_by_adan", init, apply, scalars=scalars, kind=ScaleByAdanState)
 
 
 def scale_by_novograd(
@@ -266,7 +266,9 @@ def scale_by_novograd(
         found, mu, nu = update_leaves(rule, updates, (state.mu, state.nu), params, loose=True)
         return found, ScaleByNovogradState(number, mu, nu)
 
-    return transformation("scale_by_novograd", init, apply, scalars=scalars, need="decays weights")
+    return transformation(
+        "scale_by_novograd", init, apply, scalars=scalars, need="decays weights", kind=ScaleByNovogradState
+    )
 
 
 def scale_by_optimistic_gradient(alpha: Any = 1.0, beta: Any = 1.0) -> GradientTransformationExtraArgs:
@@ -291,4 +293,4 @@ def scale_by_optimistic_gradient(alpha: Any = 1.0, beta: Any = 1.0) -> GradientT
         found, previous = update_leaves(rule, updates, (state.previous_gradient,))
         return found, ScaleByOptimisticGradientState(tnp.zeros_like(state.is_initial_step), previous)
 
-    return transformation("scale_by_optimistic_gradient", init, apply)
+    return transformation("scale_by_optimistic_gradient", init, apply, kind=ScaleByOptimisticGradientState)

@@ -192,7 +192,7 @@ def scale_by_muon(
         found, mu = update_leaves(rule, updates, (state.mu,), numbers, loose=True)
         return found, MuonState(number, mu, state.ns_coeffs)
 
-    return transformation("scale_by_muon", init, apply, scalars=scalars)
+    return transformation("scale_by_muon", init, apply, scalars=scalars, kind=MuonState)
 
 
 def _coefficients(given: Any, steps: int) -> Any:

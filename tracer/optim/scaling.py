@@ -97,7 +97,7 @@ def _scheduled(schedule: Any, flip_sign: bool) -> GradientTransformationExtraArg
         factor, rate = scalars
         return map_leaves(lambda g: factor.of(g) * g, updates), ScaleByScheduleState(increment(state.count), rate)
 
-    return transformation("scale_by_schedule", init, apply, scalars=scalars)
+    return transformation("scale_by_schedule", init, apply, scalars=scalars, kind=ScaleByScheduleState)
 
 
 def norm(x: Any, least: Any = 0.0) -> Array:

@@ -141,7 +141,7 @@ def sam(
         del scalars, extra
         return at_once(updates, state, params, grad_fn) if opaque_mode else in_turns(updates, state, params)
 
-    return transformation("sam", init, apply, need="climbs from them")
+    return transformation("sam", init, apply, need="climbs from them", kind=SAMState)
 
 
 def hutchinson_estimator_diag_hessian(random_seed: Any = None) -> GradientTransformationExtraArgs:
@@ -179,7 +179,9 @@ def hutchinson_estimator_diag_hessian(random_seed: Any = None) -> GradientTransf
         curved = jvp(grad(obj_fn), (params,), (direction,))[1]
         return map_leaves(lambda h, s: h * s, curved, direction), HutchinsonState(following)
 
-    return transformation("hutchinson_estimator_diag_hessian", init, apply, need="takes the Hessian there")
+    return transformation(
+        "hutchinson_estimator_diag_hessian", init, apply, need="takes the Hessian there", kind=HutchinsonState
+    )
 
 
 def scale_by_sophia(
@@ -228,4 +230,6 @@ def scale_by_sophia(
         found, mu, nu = update_leaves(rule, updates, (state.mu, state.nu), diagonal)
         return found, SophiaState(number, mu, nu, inner)
 
-    return transformation("scale_by_sophia", init, apply, scalars=scalars, need="takes the Hessian there")
+    return transformation(
+        "scale_by_sophia", init, apply, scalars=scalars, need="takes the Hessian there", kind=SophiaState
+    )

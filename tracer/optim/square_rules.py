@@ -125,7 +125,7 @@ def scale_by_rss(initial_accumulator_value: Any = 0.1, eps: Any = 1e-7) -> Gradi
         found, sums = update_leaves(rule, updates, (state.sum_of_squares,))
         return found, ScaleByRssState(sums)
 
-    return transformation("scale_by_rss", init, apply)
+    return transformation("scale_by_rss", init, apply, kind=ScaleByRssState)
 
 
 def scale_by_rms(
@@ -166,6 +166,8 @@ def _by_deviation(
         (ScaleByRStdDevWithCountState, ScaleByRStdDevState) if centred else (ScaleByRmsWithCountState, ScaleByRmsState)
     )
 
+    kind = counted if corrected else plain
+
     def state_of(number: Any, averages: Any) -> Any:
         return counted(number, *averages) if corrected else plain(*averages)
 
@@ -196,7 +198,7 @@ def _by_deviation(
         found, *averages = update_leaves(rule, updates, [state.mu, state.nu] if centred else [state.nu])
         return found, state_of(number, averages)
 
-    return transformation("scale_by_stddev" if centred else "scale_by_rms", init, apply, scalars=scalars)
+    return transformation("scale_by_stddev" if centred else "scale_by_rms", init, apply, scalars=scalars, kind=kind)
 
 
 def scale_by_adadelta(rho: Any = 0.9, eps: Any = 1e-6) -> GradientTransformationExtraArgs:
@@ -222,7 +224,7 @@ def scale_by_adadelta(rho: Any = 0.9, eps: Any = 1e-6) -> GradientTransformation
         found, e_g, e_x = update_leaves(rule, updates, (state.e_g, state.e_x))
         return found, ScaleByAdaDeltaState(e_g, e_x)
 
-    return transformation("scale_by_adadelta", init, apply)
+    return transformation("scale_by_adadelta", init, apply, kind=ScaleByAdaDeltaState)
 
 
 def scale_by_rprop(
@@ -254,4 +256,4 @@ def scale_by_rprop(
         found, steps, previous = update_leaves(rule, updates, (state.step_sizes, state.prev_updates))
         return found, ScaleByRpropState(steps, previous)
 
-    return transformation("scale_by_rprop", init, apply)
+    return transformation("scale_by_rprop", init, apply, kind=ScaleByRpropState)

@@ -88,21 +88,34 @@ def trained(tree: Any) -> Any:
 
 def transformation(
     name: str, init: Callable[[Any], Any], apply: Callable[..., tuple[Any, Any]], *,
-    scalars: Callable[[Any, Dtypes], Any] = no_scalars, need: str | None = None,
+    scalars: Callable[[Any, Dtypes], Any] = no_scalars, need: str | None = None, kind: type[Any] | None = None,
 ) -> GradientTransformationExtraArgs:  # fmt: skip
     """Make a transformation.
 
     apply: (updates, state, params, scalars, **extra) -> (updates, state). scalars: from the state and the leaves'
-    dtypes. need: the use that update makes of parameters; None if it may be called without.
+    dtypes. need: the use that update makes of parameters; None if it may be called without. kind: the named tuple that
+    init returns, if update reads it; update raises ArgumentError for states with other fields.
     """
-    parts = Parts(apply, scalars, name, need)
+
+    def own_scalars(state: Any, among: Dtypes) -> Any:
+        if kind is not None and getattr(state, "_fields", None) != kind._fields:
+            raise ArgumentError(
+                message(
+                    f"update{here()}: the state belongs to another transformation",
+                    f"expected {kind.__name__}, got {type(state).__name__}",
+                    help="state = tx.init(params), then tx.update(grads, state, params)",
+                )
+            )
+        return scalars(state, among)
+
+    parts = Parts(apply, own_scalars, name, need)
 
     def outermost_init(params: Any) -> Any:
         return init(trained(params))
 
     def update(updates: Any, state: Any, params: Any = None, **extra_args: Any) -> tuple[Any, Any]:
         updates, params = trained(updates), trained(params)
-        return applied(parts, updates, state, params, scalars(state, dtypes_of(updates)), extra_args)
+        return applied(parts, updates, state, params, own_scalars(state, dtypes_of(updates)), extra_args)
 
     outermost_init.__name__ = "init"
     update.parts = parts  # type: ignore[attr-defined]

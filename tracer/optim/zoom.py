@@ -244,4 +244,4 @@ def scale_by_zoom_linesearch(
         after = ScaleByZoomLinesearchState(step, new, slopes, info)
         return map_leaves(lambda u: at(step, u) * u, updates), after
 
-    return transformation(name, init, apply, need="moves along a line from them")
+    return transformation(name, init, apply, need="moves along a line from them", kind=ScaleByZoomLinesearchState)
