@@ -10,7 +10,7 @@ from scipy.special import betainc, erf, jv
 
 import tracer
 import tracer.numpy as tnp
-from tracer.errors import ArgumentError, DTypeError, MutationError, TracerArrayError
+from tracer.errors import ArgumentError, DTypeError, InternalError, MutationError, TracerArrayError
 
 X = np.linspace(0.5, 2.0, 6).reshape(2, 3)
 
@@ -73,6 +73,16 @@ def test_functions_that_we_lack_are_numpys_on_values_and_refused_on_traced_array
     assert type(np.matmul(tnp.asarray(X), X, axes=[(0, 1), (1, 0), (0, 1)])) is np.ndarray
     with pytest.raises(TracerArrayError, match=r"the ufunc matmul with axes= at .* is not implemented in tracer"):
         tracer.jit(lambda x: np.matmul(x, x, axes=[(0, 1), (1, 0), (0, 1)]))(X)
+
+
+def test_only_errors_of_arguments_lead_back_from_numpys_function_to_ours() -> None:
+    raised: list[type[Exception]] = [InternalError, TypeError]
+
+    def broken(row: Any) -> Any:
+        raise raised.pop()("broken")
+
+    with pytest.raises(InternalError, match="broken"):
+        np.apply_along_axis(broken, 0, tnp.asarray(X))
 
 
 UFUNC_CALLS: dict[str, Any] = {

@@ -125,11 +125,13 @@ def array_function(self: Array, func: Callable[..., Any], types: Iterable[type],
         raise
     except TypeError:  # arguments or options that the counterpart does not take
         if state.innermost is None:
-            with suppress(Exception):
+            with suppress(*_OF_ARGUMENTS):
                 return _numpys(func.__name__, func, args, kwargs)
         raise
 
 
+_OF_ARGUMENTS = (ArithmeticError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError)
+"""Errors by which NumPy refuses arguments too. The error of our function has the user's line."""
 _TAKES_IN = frozenset((np.atleast_1d, np.atleast_2d, np.atleast_3d))
 """Functions by which libraries convert a user's results to ndarray for C code, as by `np.asarray`."""
 
