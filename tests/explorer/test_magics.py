@@ -10,7 +10,7 @@ import pytest
 
 import tracer
 from tracer.errors import ArgumentError
-from tracer.explorer import Exploration
+from tracer.explorer import Exploration, magics
 
 interactive = pytest.importorskip("IPython.core.interactiveshell", reason='needs IPython: pip install -e ".[test]"')
 
@@ -93,13 +93,12 @@ def test_tprofile_runs_its_text_under_the_profiler(shell: Any, monkeypatch: pyte
         yield "the profile"
         seen.append(str(shell.user_ns["number"]))
 
-    monkeypatch.setattr(tracer, "profile", profile, raising=False)
+    monkeypatch.setattr(magics, "profile", profile)
     assert shell.run_cell_magic("tprofile", "", "number = 3") == "the profile"
     assert shell.run_line_magic("tprofile", "number = 4") == "the profile"
     assert seen == ["began", "3", "began", "4"]
 
 
-@pytest.mark.skipif(not hasattr(tracer, "profile"), reason="tracer.profile is not there yet")
 def test_tprofile_profiles_a_cell(shell: Any) -> None:
     assert shell.run_cell_magic("tprofile", "", "made = quick(np.ones(3))") is not None
     assert "made" in shell.user_ns

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
-import tracer
 from tracer import markup
 from tracer.errors import ArgumentError, TracerError, message
 from tracer.explorer.exploration import Exploration, explore
 from tracer.runtime.jit.explain import Text
 from tracer.runtime.jit.jit import JitFunction
+from tracer.runtime.profile.session import profile
 
 
 def load_ipython_extension(shell: Any) -> None:
@@ -69,10 +69,9 @@ class _Magics:
 
     def tprofile(self, line: str, cell: str | None = None) -> Any:
         """Run the line, or the cell, under `tracer.profile()`. Returns the profile."""
-        public: Any = tracer  # its names are found at their first use
-        with public.profile() as profile:
+        with profile() as found:
             self._run(_text("%%tprofile", line, cell))
-        return profile
+        return found
 
     def _run(self, text: str, rewrite: Callable[[ast.Module], ast.Module] = lambda module: module) -> None:
         """Run text, rewritten, as a cell. Its lines are called by the number of the magic's cell.

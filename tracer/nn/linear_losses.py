@@ -11,13 +11,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tracer import custom_vjp, lax
+from tracer import lax
 from tracer import numpy as tnp
 from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
+from tracer.transforms.custom.derivatives import custom_vjp
 
 
 def linear_cross_entropy(x: Any, weight: Any, labels: Any, *, block: int = 8192, ignore: int | None = None) -> Array:

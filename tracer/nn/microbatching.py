@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tracer import lax, random, value_and_grad
+from tracer import lax, random
 from tracer import numpy as tnp
 from tracer.errors import ArgumentError, ShapeError, message
 from tracer.trace import trees
 from tracer.trace.array import KEY_DTYPE, Array
 from tracer.trace.source import here
 from tracer.trace.tracebacks import boundary
+from tracer.transforms.gradients import value_and_grad
 
 
 def microbatches(f: Callable[..., Any], n: int, *, has_aux: bool = False) -> Callable[..., Any]:
