@@ -120,8 +120,7 @@ class Target:
     """A kind of machine. Programs and schedules made for different targets are kept apart by its value.
 
     dots: the matrix products that it computes natively. own_nests: whether convolutions and other composites have
-    schedules of their own. parametric_nests: whether nests that differ in
-    constants alone become one function of these.
+    schedules of their own. parametric_nests: whether nests that differ in constants alone become one function of these.
     """
 
     name: str

@@ -59,12 +59,3 @@ def live_equations(
             kept.append(equation)
             live.update(atom for atom in equation.inputs if isinstance(atom, Var))
     return tuple(kept[::-1])
-
-
-def live_variables(program: Program) -> set[Var]:
-    """Return the variables that the outputs need, inputs included."""
-    live = {atom for atom in program.outputs if isinstance(atom, Var)}
-    for equation in reversed(program.equations):
-        if any(variable in live for variable in equation.outputs):
-            live.update(atom for atom in equation.inputs if isinstance(atom, Var))
-    return live

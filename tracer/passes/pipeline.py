@@ -133,13 +133,6 @@ def _verify(step: Pass, program: Program) -> None:
         raise
 
 
-def explain_passes(program: Program) -> str:
-    """Return the text of the program as traced, and after each pass that changed it."""
-    parts = [f"# traced\n{program}"]
-    parts += [f"# after {step.name}{' (rounds)' * step.rounds}\n{after}" for step, after in stages(program)]
-    return "\n\n".join(parts)
-
-
 @dataclass(frozen=True, slots=True)
 class _Key:
     """The key of a program: everything that its optimised form depends on or shows."""

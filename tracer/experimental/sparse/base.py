@@ -134,11 +134,6 @@ def check_inner(what: str, shape: Sequence[int], x: Any, axis: int) -> None:
         )
 
 
-def unknown_product(what: str, x: Any) -> NoReturn:
-    """Raise ArgumentError for an operand of a product that is neither dense nor sparse."""
-    raise ArgumentError(message(f"{what}{here()} takes arrays", f"got {type(x).__name__}"))
-
-
 def dense_operand(x: Any) -> Any:
     """Return a dense operand as an array; None if it is not array-like."""
     if isinstance(x, Array):

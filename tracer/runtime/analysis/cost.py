@@ -13,7 +13,6 @@ from tracer.ir.program import Equation, Program, Source, Var
 from tracer.ir.types import StackType, Type, size, storage_type
 from tracer.ir.visit import equations
 from tracer.lazy import LazyModule
-from tracer.primitives.control.while_loop import while_p
 from tracer.runtime.system.long_calls import HEARD
 from tracer.schedule.terms.cost import NOTHING, Cost
 
@@ -133,7 +132,7 @@ def flops(program: Program) -> int:
 
 def work_of(program: Program) -> int:
     """Return the work of a call, `ENDLESS` where it is more than `HEARD`, or has a loop of unknown length."""
-    if any(equation.primitive is while_p for equation in equations(program)):
+    if any(equation.primitive.lower == Structured("while") for equation in equations(program)):
         return ENDLESS
     work = 0
     for equation in program.equations:

@@ -79,7 +79,7 @@ def _is_found(function: Any) -> bool:
         return False
     try:
         pickle.dumps(function)
-    except Exception:
+    except Exception:  # pickling runs code of the user, such as `__reduce__`, which may raise any error
         return False
     return True
 
