@@ -80,3 +80,12 @@ def test_functions_outside_vector_loops_are_calls_with_the_bits_of_lanes(dtype: 
     for n in range(len(x)):
         for scalar, array in zip(one(x[n], y[n]), lanes, strict=True):
             assert np.asarray(scalar).tobytes() == np.asarray(array)[n].tobytes()
+
+
+@pytest.mark.parametrize(("uses", "calls"), [(1, False), (5, False), (6, True)])
+def test_functions_within_loops_are_calls_where_they_are_repeated(uses: int, calls: bool) -> None:
+    def step(x: Any) -> Any:
+        return sum(tnp.sin(x + n) for n in range(uses))
+
+    program = text(lambda x: tracer.lax.while_loop(lambda x: x < 2, step, x), 0.5)
+    assert ("@tracer_math_" in program) == calls
