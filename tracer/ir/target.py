@@ -158,6 +158,10 @@ def cpu(*, bf16: bool, tiles: bool = False, root_estimates: bool = False) -> Tar
     return replace(CPU, dots=dots, machine=replace(CPU.machine, tiles=tiles, root_estimates=root_estimates))
 
 
+_MULTIPROCESSOR: Final = Machine(second_cache=1 << 23, shared_work=float("inf"))
+"""A GPU's: a block takes rows of up to 2 MB, however few they are, since each launch costs as much as many of them."""
+
+
 def cuda(arch: str = "sm_90") -> Target:
     """Return the target of an NVIDIA architecture, such as "sm_80". Raises DeviceError for other names."""
     found = re.fullmatch(r"sm_(\d+)[af]?", arch)
@@ -166,7 +170,7 @@ def cuda(arch: str = "sm_90") -> Target:
     capability = int(found[1])
     short = ((dtypes.F16, dtypes.F32, 70), (dtypes.I8, dtypes.I32, 72), (dtypes.BF16, dtypes.F32, 80))
     dots = (Dot(operands, sums, skinny=True) for operands, sums, least in short if capability >= least)
-    return Target(f"cuda:{arch}", (*_BLAS, *dots))
+    return Target(f"cuda:{arch}", (*_BLAS, *dots), machine=_MULTIPROCESSOR)
 
 
 CUDA: Final = cuda("sm_90")

@@ -26,6 +26,8 @@ from tracer.schedule.cpu.vectorise import vectorise
 from tracer.schedule.elements.gather_bounds import FaultSite, FaultSites
 from tracer.schedule.gpu.mapping import GpuSchedule, map_to_gpu
 from tracer.schedule.gpu.narrow_indices import narrow_indices
+from tracer.schedule.gpu.reduction_chunks import chunk_reductions
+from tracer.schedule.gpu.row_programs import folds, has_blocks
 from tracer.schedule.loops.minmax_keys import key_minmax
 from tracer.schedule.loops.reduction_splitting import split_reductions
 from tracer.schedule.loops.row_fusion import fuse_rows
@@ -83,7 +85,10 @@ ELEMENTWISE_PIPELINE: Final = tuple(
 )
 """The passes of a single loop over the elements: see `symbolic_size`."""
 GPU_PIPELINE: Final[tuple[LoopPass, ...]] = (
+    LoopPass("fuse_rows", partial(fuse_rows, runs_rows=has_blocks, with_values=True), targeted=True),
+    LoopPass("fold_storage", partial(fold_storage, may_fold=folds)),
     LoopPass("allocate_arena", allocate_arena),
+    LoopPass("chunk_reductions", chunk_reductions),
     LoopPass("map_to_gpu", lambda module: map_to_gpu(module).module),
     LoopPass("narrow_indices", narrow_indices),
     LoopPass("expand_math", expand_math),

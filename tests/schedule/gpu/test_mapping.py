@@ -100,8 +100,10 @@ def test_blocks_are_whole_warps(name: str) -> None:
         ((1000, 7), (1,), (4, 256)),  # short rows: a thread each
         ((8, 300), (1,), (8, 128)),  # rows: a block each
         ((2000, 4000), (1,), (2000, 256)),
-        ((40, 1100), (0,), (5, 256)),  # many columns: a thread each, neighbours read neighbours
-        ((600, 3), (0,), (3, 256)),  # few columns: a block each
+        ((40, 1100), (0,), (35, 256)),  # columns: a block for 32 of them
+        ((600, 3), (0,), (1, 256)),  # few columns: one block
+        ((60, 100), (0,), (1, 224)),  # two threads a column
+        ((20, 1100), (0,), (5, 256)),  # short columns: a thread each
         ((64, 100), (0, 1), (1, 512)),
         ((5,), (0,), (1, 32)),
         ((0, 5), (1,), (0, 32)),

@@ -76,6 +76,8 @@ def _for(f: Frame, s: loop.For) -> None:
         f.do(f"{f.define(carry.register)} = {f.operand(carry.initial)};")
     index, start, stop = f.define(s.index), f.index(s.start), f.index(s.stop)
     name, compare = f.name(s.index), "<" if s.step > 0 else ">"
+    if s.unrolled:
+        f.do("#pragma unroll")
     with f.braces(f"for ({index} = {start}; {name} {compare} {stop}; {name} += {s.step})"):
         run_block(f, s.body)
         _assign(f, [carry.register for carry in s.carries], s.body.yields)

@@ -201,7 +201,8 @@ class For:
 
     outlined: whether a CPU runs a VECTOR loop as a call of a function that programs share. It only reduces memory.
     multiplies_roots: whether a CPU computes a VECTOR loop's square roots of f64 by products, which have the same bits.
-    unrolled: whether a CPU's code has the iterations one after another; the range is constant.
+    unrolled: whether code has the iterations of a constant range one after another. LOCAL buffers that it indexes are
+    registers on a GPU.
     """
 
     index: Register

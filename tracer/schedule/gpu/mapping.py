@@ -4,7 +4,8 @@ The result is loop IR again: the reference interpreter runs it, and the CUDA bac
 
     maps          the independent loops are one range, cut into blocks of at most 256 threads, an element a thread;
                   reductions within run in order in their thread
-    row sums      a block a row where that reads memory smoothly or rows are few (see `row_reductions`)
+    rows          a block a row where that reads memory smoothly or rows are few (see `row_programs`)
+    columns       a block a tile of columns where reductions run along an outer axis (see `column_kernels`)
     scalars       computed by the entry between nests: kernels of one thread, handed on through memory (`host_plan`)
     in order      loops whose iterations depend on each other, and scatters: one thread
     control flow  loops and branches of the entry are the host's, around kernels
@@ -23,13 +24,13 @@ from tracer.errors import DeviceError, InternalError, message
 from tracer.ir.loop import Block, For, Function, LoopKind, Module, Operand, Statement
 from tracer.ir.loop.build import Builder
 from tracer.ir.scalar import ScalarOp
+from tracer.schedule.gpu.column_kernels import map_columns
 from tracer.schedule.gpu.host_plan import left_on_host, scalars_to_kernels
-from tracer.schedule.gpu.row_reductions import Row, map_rows, row_of
+from tracer.schedule.gpu.row_kernels import map_row_program
+from tracer.schedule.gpu.row_programs import row_program, takes_a_block, takes_columns
 from tracer.schedule.gpu.threads import WARP, Axes, Unfit, in_thread, split, through_memory
 
 _BLOCK = 256  # threads of a block that maps
-_SHORT_ROW = 32  # shorter rows are one thread's work
-_MANY_ROWS = 1024  # that keep a GPU busy with one thread a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,19 +107,14 @@ def _kernel(nest: Function) -> Function:
     parameters, loads = through_memory(nest.parameters)
     try:
         axes, body = split(nest.body)
-        row = row_of(body)
-        if row is not None and _takes_a_block(axes, row):
-            return Function(nest.name, parameters, map_rows(axes, row, loads))
+        program = row_program(body)
+        if program is not None and takes_columns(axes, program):
+            return Function(nest.name, parameters, map_columns(axes, program, loads))
+        if program is not None and takes_a_block(axes, program):
+            return Function(nest.name, parameters, map_row_program(axes, program, loads))
         return Function(nest.name, parameters, map_elements(axes, body, loads))
     except Unfit:
         return Function(nest.name, parameters, map_alone(nest.body.statements, loads))
-
-
-def _takes_a_block(axes: Axes, row: Row) -> bool:
-    """Whether each row gets a block of its own."""
-    if row.length < _SHORT_ROW:
-        return False
-    return prod(axes.sizes) < _MANY_ROWS or row.smoothness(row.innermost) >= row.smoothness(axes.last)
 
 
 def map_elements(axes: Axes, body: Sequence[Statement], loads: Sequence[Statement] = ()) -> Block:

@@ -7,7 +7,7 @@ results are unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -83,17 +83,27 @@ class Rows:
     uses: Mapping[Region, Use]
 
 
-def fuse_rows(module: Module, target: Target = CPU) -> Module:
+def fuse_rows(
+    module: Module,
+    target: Target = CPU,
+    runs_rows: Callable[[For, Machine], bool] = runs_lanes_inside,
+    *,
+    with_values: bool = False,
+) -> Module:
     """Return the module with nests over the same rows fused where only a row's own values pass between them.
 
-    Nests long enough for threads to share are fused only where their rows are enough for that.
+    Nests long enough for threads to share are fused only where their rows are enough for that. runs_rows: whether a
+    loop over loops would run its rows one after another, or one in each block of a GPU. with_values: whether nests of
+    a value a row join those with loops, before the first and behind the last of them.
     """
-    return _Fusion(module, target.machine).run()
+    return _Fusion(module, target.machine, runs_rows, with_values=with_values).run()
 
 
 class _Fusion:
-    def __init__(self, module: Module, machine: Machine) -> None:
-        self.module, self.machine = module, machine
+    def __init__(
+        self, module: Module, machine: Machine, runs_rows: Callable[[For, Machine], bool], *, with_values: bool
+    ) -> None:
+        self.module, self.machine, self.runs_rows, self.with_values = module, machine, runs_rows, with_values
         self.functions = {f.name: f for f in module.functions}
         self.nests: dict[str, Nest | None] = {}
         self.made: dict[object, Function] = {}
@@ -136,9 +146,23 @@ class _Fusion:
     def _rows(self, s: Invoke) -> Rows | None:
         """Return a call of a nest over rows, or None for other calls."""
         if s.function not in self.nests:
-            self.nests[s.function] = _nest(self.functions[s.function], self.machine)
+            self.nests[s.function] = self._nest(self.functions[s.function])
         nest = self.nests[s.function]
         return None if nest is None else Rows(nest, s, _uses(nest, s))
+
+    def _nest(self, function: Function) -> Nest | None:
+        """Return the function as a nest over rows, or None for other functions."""
+        loop = loop_over_rows(function)
+        if loop is None or loop.kind is not LoopKind.PARALLEL:
+            return None
+        inner = list(statements_of(loop.body))
+        has_loops = any(isinstance(s, For) for s in inner)
+        if not all(isinstance(s, For | Compute | Load | Store | Prefix) for s in inner):
+            return None
+        if has_loops and not self.runs_rows(loop, self.machine):
+            return None
+        size, cost = statements_written_out(inner), work([loop], self.machine)
+        return Nest(function, loop, has_loops, _steps(loop, inner), size, cost)
 
     def _fits(self, run: Sequence[Rows], rows: Rows) -> bool:
         """Whether a nest may run row by row together with the nests before it."""
@@ -158,7 +182,9 @@ class _Fusion:
     def _fused(self, run: Sequence[Rows]) -> list[Statement]:
         """Return the calls. Calls from the first to the last with loops within a row are fused in one loop."""
         whole = [n for n, rows in enumerate(run) if rows.nest.has_loops]
-        if len(whole) < 2:
+        if self.with_values and whole:
+            whole = [0, *whole, len(run) - 1]
+        if len(run) < 2 or len(whole) < 2:
             return [rows.invoke for rows in run]
         first, last = whole[0], whole[-1] + 1
         before, after = ([rows.invoke for rows in part] for part in (run[:first], run[last:]))
@@ -213,20 +239,6 @@ def loop_over_rows(function: Function) -> For | None:
     loop = function.body.statements[0]
     counted = loop.start == index_constant(0) and isinstance(loop.stop, Constant) and loop.step == 1
     return loop if counted and not loop.carries else None
-
-
-def _nest(function: Function, machine: Machine) -> Nest | None:
-    """Return the function as a nest over rows, or None for other functions."""
-    loop = loop_over_rows(function)
-    if loop is None or loop.kind is not LoopKind.PARALLEL:
-        return None
-    inner = list(statements_of(loop.body))
-    has_loops = any(isinstance(s, For) for s in inner)
-    if not all(isinstance(s, For | Compute | Load | Store | Prefix) for s in inner):
-        return None
-    if has_loops and not runs_lanes_inside(loop, machine):
-        return None
-    return Nest(function, loop, has_loops, _steps(loop, inner), statements_written_out(inner), work([loop], machine))
 
 
 # -- memory --------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ single row is enough. It stays in the nearest cache, and the arena shrinks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -38,8 +38,15 @@ _MAX_BYTES: Final = 1 << 16  # of a function's local rows: a part of its thread'
 _ALIGNMENT: Final = 64
 
 
-def fold_storage(module: Module) -> Module:
-    """Return the module in which arrays that only one nest reads, row by row, are one row in local buffers."""
+MayFold = Callable[[Function, Sequence[Buffer]], bool]
+"""Whether several parameters of a function over rows may all be local, instead of this module's limits."""
+
+
+def fold_storage(module: Module, may_fold: MayFold | None = None) -> Module:
+    """Return the module in which arrays that only one nest reads, row by row, are one row in local buffers.
+
+    may_fold: a machine's own choice. Then rows may also be single values.
+    """
     functions = {f.name: f for f in module.functions}
     entry = functions[module.entry]
     statements = list(statements_of(entry.body))
@@ -52,7 +59,7 @@ def fold_storage(module: Module) -> Module:
             calls.setdefault(s.function, []).append(s)
     local: dict[str, dict[int, int]] = {}  # of a function: which parameters are local, and how long a row is
     for name, made in calls.items():
-        found = _local_parameters(functions[name], made, users)
+        found = _local_parameters(functions[name], made, users, may_fold)
         if found:
             local[name] = found
     if not local:
@@ -62,19 +69,26 @@ def fold_storage(module: Module) -> Module:
     return replace(module, functions=(*changed, entry))
 
 
-def _local_parameters(function: Function, calls: list[Invoke], users: Mapping[Buffer, int]) -> dict[int, int]:
+def _local_parameters(
+    function: Function, calls: list[Invoke], users: Mapping[Buffer, int], may_fold: MayFold | None
+) -> dict[int, int]:
     """Return the parameters that may be local, with the elements of a row."""
     loop = loop_over_rows(function)
     found: dict[int, int] = {}
     if loop is None:
         return found
-    room = _MAX_BYTES
+    room, folded = _MAX_BYTES, list[Buffer]()
     for number, parameter in enumerate(function.parameters):
         given = [call.arguments[number] for call in calls]
         if not isinstance(parameter, Buffer) or not all(_is_alone(view, users) for view in given):
             continue
-        row = _row_written_first(parameter, loop)
+        row = _row_written_first(parameter, loop, values=may_fold is not None)
         if row is None or row * trips(loop) != parameter.size:
+            continue
+        if may_fold is not None:
+            if may_fold(function, [*folded, parameter]):
+                folded.append(parameter)
+                found[number] = row
             continue
         room -= row * parameter.dtype.itemsize
         if parameter.size * parameter.dtype.itemsize >= _MIN_ARRAY and room >= 0:
@@ -89,8 +103,11 @@ def _is_alone(view: object, users: Mapping[Buffer, int]) -> bool:
     return users[view.buffer] == 1
 
 
-def _row_written_first(buffer: Buffer, loop: For) -> int | None:
-    """Return the length of a row if each row writes all of it before any other access, else None."""
+def _row_written_first(buffer: Buffer, loop: For, *, values: bool) -> int | None:
+    """Return the length of a row if each row writes all of it before any other access, else None.
+
+    values: whether a row may be a single value.
+    """
     extents = {s.index: s for s in statements_of(loop.body) if isinstance(s, For)}
     steps = {row_step(address, loop.index, extents) for address in _addresses(loop.body, buffer)}
     row = steps.pop() if len(steps) == 1 else None
@@ -104,6 +121,8 @@ def _row_written_first(buffer: Buffer, loop: For) -> int | None:
         if isinstance(s, If | While) or not all(isinstance(t, Store) and t.mask is None for t in touching):
             return None
         stored = next(t for t in touching if isinstance(t, Store))
+        if s is stored and values and row == 1:
+            return row
         whole = isinstance(s, For) and any(stored is t for t in s.body.statements) and _fills(stored, s, loop, row)
         return row if whole else None
     return None

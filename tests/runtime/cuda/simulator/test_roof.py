@@ -1,0 +1,52 @@
+"""Kernels at the roof: bytes and sectors that programs move beside the least possible, and blocks for a whole GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.grids import covering
+from tests.runtime.cuda.simulator.roof import COLUMNS, DTYPES, FORWARD, GRADIENTS, MULTIPROCESSORS, measured, program_of
+from tracer.codegen.cuda import nvrtc
+from tracer.codegen.cuda.emit import emit_cuda
+from tracer.ir.target import CUDA
+from tracer.schedule.pipeline import gpu_schedule
+
+ROWS = ("softmax", "log_softmax", "layernorm", "rmsnorm", "cross_entropy", "argmax", "row_sum")
+
+
+@pytest.mark.parametrize(("name", "dtype", "columns"), covering((*ROWS, *GRADIENTS), DTYPES, COLUMNS))
+def test_rows_are_read_and_written_once_by_one_kernel(name: str, dtype: str, columns: int) -> None:
+    found = measured(name, dtype, columns)
+    assert found.kernels == 1
+    assert found.bytes <= (1.10 if name in GRADIENTS else 1.02)
+    if columns * np.dtype(dtype).itemsize % 32 == 0:  # rows that begin within a sector share it with others
+        assert found.sectors <= 1 / 0.95
+    if columns < 16384:  # 8 MB are 128 such rows or fewer: a block each
+        assert found.blocks >= MULTIPROCESSORS
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "columns"), covering(("column_sum", "total", "row_sum"), DTYPES, (3, 64, 257, 1024, 5000, 16384))
+)
+def test_long_reductions_have_work_for_every_multiprocessor(name: str, dtype: str, columns: int) -> None:
+    found = measured(name, dtype, columns)
+    assert found.kernels <= 2
+    assert found.bytes <= 1.02
+    if columns * np.dtype(dtype).itemsize % 32 == 0:
+        assert found.sectors <= 1 / 0.95
+    if name != "row_sum" or columns == 16384:
+        assert found.blocks >= MULTIPROCESSORS
+
+
+@pytest.mark.parametrize(("name", "dtype"), covering(("softmax", "grad_layernorm", "cross_entropy"), DTYPES))
+def test_the_longest_rows_lie_in_registers_without_spills(name: str, dtype: str) -> None:
+    source = emit_cuda(gpu_schedule(program_of(name, dtype, (64, 16384)), CUDA)[1].module)
+    (kernel,) = source.kernels
+    found = nvrtc.compile_cuda(source.text, "sm_90").resources[kernel.name]
+    assert (found.stack, found.spill_stores, found.spill_loads) == (0, 0, 0)
+    assert found.registers * kernel.block <= 65536
+
+
+def test_programs_of_the_table_have_names_of_their_own() -> None:
+    assert not set(FORWARD) & set(GRADIENTS)
