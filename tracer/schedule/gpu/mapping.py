@@ -7,7 +7,8 @@ The result is loop IR again: the reference interpreter runs it, and the CUDA bac
     rows          a block a row where that reads memory smoothly or rows are few (see `row_programs`)
     columns       a block a tile of columns where reductions run along an outer axis (see `column_kernels`)
     scalars       computed by the entry between nests: kernels of one thread, handed on through memory (`host_plan`)
-    in order      loops whose iterations depend on each other, and scatters: one thread
+    scatters      a thread for each element of a window and part of the destinations (see `scatter_kernels`)
+    in order      loops whose iterations depend on each other, and other scatters: one thread
     control flow  loops and branches of the entry are the host's, around kernels
 
 Everything depends on shapes and dtypes alone, never on the device, so results do not either. Library routines and
@@ -28,6 +29,7 @@ from tracer.schedule.gpu.column_kernels import map_columns
 from tracer.schedule.gpu.host_plan import left_on_host, scalars_to_kernels
 from tracer.schedule.gpu.row_kernels import map_row_program
 from tracer.schedule.gpu.row_programs import row_program, takes_a_block, takes_columns
+from tracer.schedule.gpu.scatter_kernels import scatter_of, scattered
 from tracer.schedule.gpu.threads import WARP, Axes, Unfit, in_thread, split, through_memory
 
 _BLOCK = 256  # threads of a block that maps
@@ -106,6 +108,9 @@ def _kernel(nest: Function) -> Function:
     """
     parameters, loads = through_memory(nest.parameters)
     try:
+        scatter = scatter_of(nest.body)
+        if scatter is not None:
+            return Function(nest.name, parameters, map_elements(*scattered(scatter), loads))
         axes, body = split(nest.body)
         program = row_program(body)
         if program is not None and takes_columns(axes, program):

@@ -163,7 +163,7 @@ def _part(loop: For, chunk: Register, size: int, length: int) -> For:
 
 
 def _combining(loop: For) -> Sequence[Carry]:
-    """Return the combining carries of a reduction: those of its innermost loop."""
+    """Return the combining carries of a reduction, which its innermost loop has."""
     while any(c.combine is None for c in loop.carries):
         inner = loop.body.statements[0]
         assert isinstance(inner, For), "see row_reductions.chain"

@@ -52,8 +52,8 @@ def map_row_program(axes: Axes, program: RowProgram, loads: Sequence[Statement] 
 class _Row:
     """Writer of a row. names: other names of registers. shared: memory for the totals of the carries that are left.
 
-    local: arrays in registers, by what they stand for. known: the row's single values that were stored, by address.
-    since: accesses to memory that the kernel writes, since the last barrier.
+    local: arrays in registers, by the memory in whose place they are. known: single values stored by the row, by
+    address. since: accesses to memory that the kernel writes, since the last barrier.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class _Row:
         self.written = {s.buffer for s in everything if isinstance(s, Store)}
 
     def write(self) -> None:
-        """Write all steps. One thread runs those behind the last phase."""
+        """Write all steps. One thread runs the statements behind the last phase."""
         self.keep()
         steps = self.program.steps
         last = max(i for i, step in enumerate(steps) if isinstance(step, Phase)) + 1
@@ -94,7 +94,7 @@ class _Row:
     # -- arrays in registers
 
     def keep(self) -> None:
-        """Choose what lies in registers: the row's own arrays, then what several phases load, as far as it fits."""
+        """Choose arrays for registers: the row's own, then memory that several phases load, as far as they fit."""
         room = REGISTER_BYTES
         for step in self.program.steps:
             if isinstance(step, Alloc) and step.buffer.size > 1:
@@ -110,7 +110,7 @@ class _Row:
                 self.allocate((buffer, place), replace(buffer, size=place[0]))
 
     def kept(self, phase: Phase, s: Statement) -> tuple[Buffer, Place] | None:
-        """Return what a load of a column reads, if nothing writes it and each column has its own, else None."""
+        """Return the memory that a load of a column reads, None where something writes it or all columns share it."""
         if not isinstance(s, Load) or s.mask is not None or s.buffer in self.written:
             return None
         place = phase.place(s.address)
@@ -157,7 +157,7 @@ class _Row:
         return value is not None
 
     def meet(self, phase: Phase | None, statements: Sequence[Statement]) -> None:
-        """Write a barrier where other threads wrote what a step reads, or read what it writes."""
+        """Write a barrier where other threads wrote memory that a step reads, or read memory that it writes."""
         found: dict[Buffer, set[Place | None]] = {}
         for s in statements_of(Block(tuple(statements))):
             if isinstance(s, Load | Store) and s.buffer in self.written and s.buffer.space is not Space.LOCAL:
@@ -227,7 +227,7 @@ class _Row:
         return list(branch.results)
 
     def column(self, inner: Builder, phase: Phase, body: Block, column: Operand) -> list[Operand]:
-        """Write a phase's statements for one column. Return what they yield."""
+        """Write a phase's statements for one column. Return their yields."""
         within = {**self.names, **phase.axes.locate(inner, column)}
         for s in in_thread(body.statements, within):
             inner.add(s)

@@ -5,7 +5,7 @@
     maps                  thread t takes columns t, t + T, t + 2T, ...
 
 A column belongs to the same thread in all of them. So an array that only the row itself reads, column by column, lies
-in registers (see `folds`), and so does what several of them load. Other memory is handed on after a barrier.
+in registers (see `folds`). Values that several phases load lie there, too. Other memory is handed on after a barrier.
 `row_kernels` writes the kernels.
 """
 
@@ -105,7 +105,7 @@ class RowProgram:
 
 
 def row_program(statements: Sequence[Statement]) -> RowProgram | None:
-    """Return the statements of a row as phases and what stands between, or None for other statements."""
+    """Return the statements of a row as phases and statements between, or None for other statements."""
     steps: list[Statement | Phase] = []
     for s in statements:
         if isinstance(s, For):

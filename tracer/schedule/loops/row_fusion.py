@@ -94,7 +94,7 @@ def fuse_rows(
 
     Nests long enough for threads to share are fused only where their rows are enough for that. runs_rows: whether a
     loop over loops would run its rows one after another, or one in each block of a GPU. with_values: whether nests of
-    a value a row join those with loops, before the first and behind the last of them.
+    one value a row join nests with loops, before the first and behind the last of these.
     """
     return _Fusion(module, target.machine, runs_rows, with_values=with_values).run()
 
