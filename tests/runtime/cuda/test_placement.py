@@ -131,6 +131,15 @@ def test_numpys_arrays_follow_operations(call: Callable[[], Any]) -> None:
     assert str(call().device) == SIM
 
 
+@pytest.mark.parametrize("way", [lambda f: f, jit, lambda f: grad(lambda x: f(x).sum()), vmap])
+def test_functions_with_custom_rules_run_on_a_device(way: Callable[..., Any]) -> None:
+    squared = tracer.custom_vjp(lambda x: x * x)
+    squared.defvjp(lambda x: (x * x, x), lambda x, ct: (2.0 * x * ct,))
+    got = way(squared)(tracer.device_put(3.0 * N, SIM))
+    assert str(got.device) == SIM
+    np.testing.assert_array_equal(np.asarray(got), np.asarray(way(squared)(tnp.asarray(3.0 * N))))
+
+
 def test_places_of_nonzero_elements_lie_beside_them() -> None:
     (places,) = tnp.nonzero(x[:, 0])
     assert str(places.device) == SIM

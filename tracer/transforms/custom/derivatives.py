@@ -15,7 +15,7 @@ from tracer.primitives.control.custom.custom_rules import custom_jvp_p, custom_v
 from tracer.primitives.control.custom.rule_functions import JvpRule, VjpRule, closed_over, closing_over, enclosing
 from tracer.primitives.elementwise.arithmetic import add
 from tracer.trace import trees
-from tracer.trace.array import Array
+from tracer.trace.array import Array, is_recorded
 from tracer.trace.convert import as_array
 from tracer.trace.custom_rule_scope import enclosed
 from tracer.trace.integers import argument_numbers
@@ -114,7 +114,7 @@ def _run(
     functions: the user's functions that make the rule. The arrays that they close over become operands of the equation.
     """
     what = f"{primitive.name} {name}"
-    levels = [x._trace for x in operands if isinstance(x, Array) and x._trace is not None]
+    levels = [x._trace for x in operands if isinstance(x, Array) and x._trace is not None and is_recorded(x)]
     top = max(levels, key=lambda t: t.level, default=None)
     if state.staging is not None and (top is None or state.staging.level > top.level):
         top = state.staging
