@@ -72,6 +72,10 @@ def test_what_a_loop_pass_writes_out_has_the_line_of_what_it_computes(native: Lo
     assert written_out == {line_of("hidden = tnp.tanh")}
 
 
+def test_a_check_for_failure_has_the_line_of_the_loop_that_may_fail(native: Located) -> None:
+    assert lines_with(native, "leave") == {line_of("steps = lax.scan")}
+
+
 def test_an_instruction_leads_to_the_users_line(native: Located) -> None:
     asm, llvm = native.asm.splitlines(), native.llvm.splitlines()
     found = set()

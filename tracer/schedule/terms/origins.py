@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from tracer.ir import loop
 from tracer.ir.loop.walk import accesses_of, blocks_of, operands_of, results_of, statements_of
@@ -97,6 +98,9 @@ class _Walk:
         lines: dict[Source, None] = {}
         for statement in reversed(block.statements):
             lines.update(dict.fromkeys(self.statement(statement)))
+        for before, statement in pairwise(block.statements):
+            if isinstance(statement, loop.Leave):  # where `before` failed
+                self.found[id(statement)] = self.found[id(before)]
         return lines
 
     def statement(self, s: loop.Statement) -> Lines:
