@@ -77,7 +77,7 @@ def test_the_generator_may_be_named() -> None:
         (ShapeError, "more draws than elements", lambda k: random.choice(k, 3, (4,), replace=False)),
         (ShapeError, "one probability for every element", lambda k: random.choice(k, 3, p=np.ones(4))),
         (ArgumentError, "takes an array with axes, or an integer", lambda k: random.permutation(k, 1.5)),
-        (ShapeError, "ends in that of the logits", lambda k: random.categorical(k, np.zeros((2, 3)), shape=(3,))),
+        (ShapeError, "must end in the logits", lambda k: random.categorical(k, np.zeros((2, 3)), shape=(3,))),
         (ArgumentError, "unknown mode", lambda k: random.gumbel(k, (), mode="medium")),
     ],
 )  # fmt: skip
