@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import tracer
-import tracer.data.loader as loader_module
 import tracer.numpy as tnp
 from tracer import data, errors, jit, random
+from tracer.data.loader import Order
 
 KEY = random.key(7)
 ROWS = np.arange(23)
@@ -89,17 +89,17 @@ def test_shards_divide_the_batches_of_one_process() -> None:
         np.testing.assert_array_equal(np.concatenate([part[number] for part in parts]), batch)
 
 
-def test_orders_of_many_rows_are_permutations(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loader_module, "_WHOLE", 0)
-    monkeypatch.setattr(loader_module, "_BLOCK", 4)
-    monkeypatch.setattr(loader_module, "_BLOCKS", 3)
+def test_orders_of_many_rows_are_permutations() -> None:
+    order = Order(whole=0, block=4, blocks=3)
+
+    def permuted(purpose: str, number: int, count: int) -> Any:
+        return np.random.default_rng([len(purpose), number]).permutation(count)
+
     for count in (24, 41, 47):
-        loader = data.Loader(np.arange(count), 5, key=KEY, epochs=2, drop_last=False)
-        order = flat(loader)
-        assert sorted(order[:count]) == sorted(order[count:]) == list(range(count))
-        assert order[:count] != order[count:]
-        again = data.Loader(np.arange(count), 5, key=KEY, drop_last=False)
-        assert flat([next(iter(again.seek({"epoch": 1, "batch": 2})))]) == order[count + 10 : count + 15]
+        whole = order.rows(permuted, count, 0, count)
+        assert sorted(whole) == list(range(count)) != list(whole)
+        for start in range(0, count, 5):
+            np.testing.assert_array_equal(order.rows(permuted, count, start, start + 5), whole[start : start + 5])
 
 
 def test_orders_are_uniform() -> None:

@@ -14,7 +14,7 @@ import tracer.numpy as tnp
 from tests.explorer.functions import LAYER, layer, line_of
 from tracer.errors import ArgumentError, TracerBoolError
 from tracer.explorer import Exploration
-from tracer.explorer.collect import size_text
+from tracer.explorer.collect import collected, size_text
 from tracer.explorer.records import Kind
 from tracer.explorer.sources import source_stage
 
@@ -181,10 +181,9 @@ def test_of_a_long_file_the_functions_in_use_are_shown(tmp_path: Path) -> None:
     assert shown == ["def f1(x):", "    return x + 1", "⋯", "def f16(x):", "    return x + 16"]
 
 
-def test_programs_of_very_many_lines_leave_out_what_is_between(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracer.explorer.collect.MOST_LINES", 10)
-    found = tracer.explore(layer, *LAYER)
-    assert [stage.name for stage in found.functions[0].stages] == MAIN
+def test_programs_of_very_many_lines_leave_out_what_is_between() -> None:
+    found = collected(tracer.jit(layer).lower(*LAYER), most=10)
+    assert [stage.name for stage in found.stages] == MAIN
 
 
 def test_bytes_are_shown_in_a_unit_that_suits_them() -> None:

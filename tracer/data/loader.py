@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, Self
+from functools import partial
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 
@@ -15,10 +16,42 @@ from tracer.runtime.system.devices import device_put
 from tracer.trace.array import Array
 from tracer.trace.source import here
 
-_WHOLE: Final = 1 << 26  # rows up to which an epoch's order is one permutation
-_BLOCK: Final = 1024  # above that, rows that lie together in a window of so many blocks
-_BLOCKS: Final = 64
 _OF_MAP: Final = 1 << 31  # apart from the epochs' keys
+
+Permuted = Callable[[str, int, int], Any]
+
+
+class Order(NamedTuple):
+    """Order of an epoch's rows: one permutation, or one of every window where that would take too much memory.
+
+    whole: rows up to which it is one permutation. block, blocks: rows that lie together, and blocks of a window.
+    """
+
+    whole: int = 1 << 26
+    block: int = 1024
+    blocks: int = 64
+
+    def rows(self, permuted: Permuted, count: int, start: int, stop: int) -> Any:
+        """Return the rows from `start` to `stop` of `count`. permuted: permutations by purpose, number and length."""
+        if count <= self.whole:
+            return permuted("rows", 0, count)[start:stop]
+        size = self.block * self.blocks
+        last = count // size - 1
+        first = min(start // size, last)
+        rows = [self._window(permuted, count, n, n == last) for n in range(first, min((stop - 1) // size, last) + 1)]
+        return np.concatenate(rows)[start - first * size : stop - first * size]
+
+    def _window(self, permuted: Permuted, count: int, number: int, is_last: bool) -> Any:
+        """Return the rows of some blocks, shuffled: memory maps are read in few places at a time."""
+        blocks = permuted("blocks", 0, count // self.block)[number * self.blocks :]
+        chosen = blocks if is_last else blocks[: self.blocks]
+        rows = (chosen[:, None] * self.block + np.arange(self.block)).ravel()
+        if is_last:
+            rows = np.concatenate([rows, np.arange(count // self.block * self.block, count)])
+        return rows[permuted("window", 1 + number, len(rows))]
+
+
+_ORDER: Final = Order()
 
 
 class Loader:
@@ -137,25 +170,9 @@ class Loader:
         start, stop = min(start, count), min(stop, count)
         if self._key is None:
             return np.arange(start, stop)
-        if count <= _WHOLE:
-            return self._permuted("rows", epoch, 0, count)[start:stop]
-        size = _BLOCK * _BLOCKS
-        last = count // size - 1
-        first = min(start // size, last)
-        rows = [self._window(epoch, n, n == last) for n in range(first, min((stop - 1) // size, last) + 1)]
-        return np.concatenate(rows)[start - first * size : stop - first * size]
+        return _ORDER.rows(partial(self._permuted, epoch), count, start, stop)
 
-    def _window(self, epoch: int, number: int, is_last: bool) -> Any:
-        """Return the rows of some blocks, shuffled: memory maps are read in few places at a time."""
-        count = len(self._source)
-        blocks = self._permuted("blocks", epoch, 0, count // _BLOCK)
-        chosen = blocks[number * _BLOCKS :] if is_last else blocks[number * _BLOCKS : (number + 1) * _BLOCKS]
-        rows = (chosen[:, None] * _BLOCK + np.arange(_BLOCK)).ravel()
-        if is_last:
-            rows = np.concatenate([rows, np.arange(count // _BLOCK * _BLOCK, count)])
-        return rows[self._permuted("window", epoch, 1 + number, len(rows))]
-
-    def _permuted(self, what: str, epoch: int, number: int, count: int) -> Any:
+    def _permuted(self, epoch: int, what: str, number: int, count: int) -> Any:
         """Return a permutation of range(count), kept until another of its kind is asked for."""
         kept = self._kept.get(what)
         if kept is None or kept[0] != (epoch, number):

@@ -17,15 +17,19 @@ MOST_LINES = 30_000
 """Lines of all intermediate stages together, above which these are left out."""
 
 
-def collected(lowered: Lowered, *, cuda: str | None = None) -> Function:
-    """Return the stages of a lowered function. cuda: an architecture such as "sm_90", whose kernels are one more."""
+def collected(lowered: Lowered, *, cuda: str | None = None, most: int = MOST_LINES) -> Function:
+    """Return the stages of a lowered function.
+
+    cuda: an architecture such as "sm_90", whose kernels are one more stage. most: lines of the stages between the main
+    ones, which are left out where they have more.
+    """
     program, optimized, native = lowered.program(), lowered.optimized(), lowered.located()
     first = program_stage("program", program, note="as traced", main=True)
     last = program_stage("optimized", optimized, note="after the program passes", main=True)
-    stages = [first, *_passes(lowered), last, *_nests(native), _llvm(native), _assembly(native)]
+    stages = [first, *_passes(lowered, most), last, *_nests(native), _llvm(native), _assembly(native)]
     if cuda is not None:
         stages.append(_cuda(lowered, cuda))
-    stages = _within(stages)
+    stages = _within(stages, most)
     figures = line_figures(optimized)
     keys = dict.fromkeys(key for stage in stages for line in stage.lines for key in line.keys)
     name = name_text(program.name)
@@ -35,15 +39,15 @@ def collected(lowered: Lowered, *, cuda: str | None = None) -> Function:
     return Function(name, f"({types}) → {results}", (source_stage(keys, figures), *stages), totals)
 
 
-def _within(stages: list[Stage]) -> list[Stage]:
+def _within(stages: list[Stage], most: int) -> list[Stage]:
     """Return the stages, only the main ones where all together are too long."""
     between = sum(len(stage.lines) for stage in stages if not stage.main)
-    return stages if between <= MOST_LINES else [stage for stage in stages if stage.main]
+    return stages if between <= most else [stage for stage in stages if stage.main]
 
 
-def _passes(lowered: Lowered) -> Iterator[Stage]:
+def _passes(lowered: Lowered, most: int) -> Iterator[Stage]:
     """Yield the program after each pass that changed it but the last, whose result is the optimised program."""
-    if len(lowered.program().equations) > MOST_LINES // 4:
+    if len(lowered.program().equations) > most // 4:
         return
     for number, (name, after) in enumerate(lowered.programs()[:-1], 1):
         yield program_stage(f"{number} {name}", after, note="after this pass")
