@@ -30,7 +30,8 @@ from tracer.ir.loop import (
 from tracer.ir.loop.walk import statements_of, with_bodies, with_statements
 
 _FEW: Final = 4  # iterations of an unrolled loop
-_SHORT: Final = 64  # statements of an unrolled loop or an inlined function
+_SHORT: Final = 64  # statements of an unrolled loop or an inlined function, counted by the vector registers of each
+_REGISTER_BYTES: Final = 64
 _LONG: Final = 256  # statements of an entry that is worth compiling without optimisations
 
 
@@ -54,7 +55,7 @@ def _pays(s: For) -> bool:
     if s.kind not in kinds or s.outlined or length is None or s.step == 0:
         return False
     count = _count(s)
-    return 0 < count <= _FEW and count * length <= _SHORT
+    return 0 < count <= _FEW and count * length * _registers(s) <= _SHORT
 
 
 def _count(s: For) -> int:
@@ -65,6 +66,14 @@ def _count(s: For) -> int:
     return len(range(int(s.start.value), int(s.stop.value), s.step * lanes))
 
 
+def _registers(s: For) -> int:
+    """Return the number of 64-byte registers that the lanes of a vector loop fill."""
+    if s.kind is not LoopKind.VECTOR:
+        return 1
+    widest = max([x.result.dtype.itemsize for x in s.body.statements if isinstance(x, Compute | Load)], default=1)
+    return max(1, s.lanes * widest // _REGISTER_BYTES)
+
+
 def _length(block: Block) -> int | None:
     """Return the number of statements with unrolled loops written out; None for long or other blocks."""
     total = 0
@@ -73,7 +82,7 @@ def _length(block: Block) -> int | None:
             case Compute() | Load() | Store() | Copy():
                 total += 1
             case For(unrolled=True):
-                total += _count(s) * (_length(s.body) or 0) + len(s.carries)
+                total += _count(s) * (_length(s.body) or 0) * _registers(s) + len(s.carries)
             case _:
                 return None
     return total if total <= _SHORT else None
