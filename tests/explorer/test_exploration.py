@@ -74,9 +74,18 @@ def test_the_text_is_a_summary(found: Exploration) -> None:
 
 
 def test_two_functions_are_told_apart() -> None:
-    found = tracer.explore(layer, *LAYER, against=tracer.grad(layer))
+    found = tracer.explore(layer, tracer.grad(layer), *LAYER)
     assert [function.name for function in found.functions] == ["1 layer", "2 layer"]
+    named = tracer.explore(layer, *LAYER, against=tracer.grad(layer))
+    assert [function.signature for function in named.functions] == [each.signature for each in found.functions]
     assert len(found.functions[1].stage("optimized").lines) > len(found.functions[0].stage("optimized").lines)  # type: ignore[union-attr]
+
+
+def test_a_static_function_is_an_argument() -> None:
+    apply = tracer.jit(lambda f, x: f(x), static_argnums=0)
+    assert [
+        stage.name for stage in tracer.explore(apply, tnp.sin, np.ones(3)).functions[0].stages if stage.main
+    ] == MAIN
 
 
 def test_cuda_is_one_more_stage_with_the_lines_of_each_kernel() -> None:

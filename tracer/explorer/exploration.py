@@ -93,7 +93,8 @@ def explore(function: Any, /, *args: Any, against: Any = None, cuda: str | None 
 
     function: a function or jitted function, or the result of `lower`, which takes no arguments here. args, kwargs:
     arrays, or `ShapeDtypeStruct`. against: a second function of the same arguments, such as `grad(function)`, whose
-    stages are compared with the first function's stages. cuda: an architecture such as "sm_90", for a pane of CUDA C++.
+    stages are compared with the first function's stages. It may also stand before the arguments:
+    `explore(f, grad(f), x)`. cuda: an architecture such as "sm_90", for a pane of CUDA C++.
 
     Nothing is run, and the function is compiled once more to find the lines. Raises ArgumentError for an object that is
     no function, and the errors of tracing.
@@ -102,6 +103,8 @@ def explore(function: Any, /, *args: Any, against: Any = None, cuda: str | None 
     >>> [stage.name for stage in found.functions[0].stages if stage.main]
     ['source', 'program', 'optimized', 'loops', 'LLVM', 'assembly']
     """
+    if against is None and args and callable(args[0]) and _misfit(function, args, kwargs):
+        against, args = args[0], args[1:]
     found = [collected(_lowered(each, args, kwargs), cuda=cuda) for each in (function, against) if each is not None]
     if len(found) == 2 and found[0].name == found[1].name:
         found = [replace(each, name=f"{n} {each.name}") for n, each in enumerate(found, 1)]
@@ -114,12 +117,19 @@ def _lowered(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Lo
     if not callable(function):
         text = f"explore{here()}: got {type(function).__name__}, which is no function"
         raise ArgumentError(message(text, help="explore(f, *args) with the function and its arguments"))
+    if problem := _misfit(function, args, kwargs):
+        text = f"explore{here()}: {getattr(function, '__name__', 'the function')} does not take these arguments"
+        raise ArgumentError(message(text, problem, help="explore(f, *args) with f's own arguments"))
+    jitted = function if isinstance(function, JitFunction) else jit(function)
+    return jitted.lower(*args, **kwargs)
+
+
+def _misfit(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """Return why a function does not take arguments; an empty text if it does, or has no signature."""
     try:
         inspect.signature(function).bind(*args, **kwargs)
     except TypeError as problem:
-        text = f"explore{here()}: {getattr(function, '__name__', 'the function')} does not take these arguments"
-        raise ArgumentError(message(text, str(problem), help="explore(f, *args) with f's own arguments")) from None
+        return str(problem) if callable(function) else ""
     except ValueError:  # a function in C has no signature that Python can see
         pass
-    jitted = function if isinstance(function, JitFunction) else jit(function)
-    return jitted.lower(*args, **kwargs)
+    return ""

@@ -179,8 +179,10 @@ def test_the_file_has_the_structure_of_chromes_trace_events(tmp_path: Path) -> N
     p.save(path)
     found = json.loads(path.read_text(encoding="utf-8"))
     assert set(found) == {"traceEvents", "displayTimeUnit"}
-    name, *events = found["traceEvents"]
-    assert name["ph"] == "M"
+    process, thread, *events = found["traceEvents"]
+    assert (process["name"], thread["name"]) == ("process_name", "thread_name")
+    assert process["ph"] == thread["ph"] == "M"
+    assert {event["tid"] for event in events} == {thread["tid"]} == {1}  # identifiers of 64 bits are cut by viewers
     for event in events:
         assert event["ph"] == "X"
         assert {"name", "cat", "ts", "dur", "pid", "tid", "args"} <= set(event)

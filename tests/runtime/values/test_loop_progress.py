@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from io import StringIO
 from types import ModuleType
 from typing import Any
@@ -158,6 +159,18 @@ def test_tqdm_is_used_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> 
     jit(scanned)(3.0)
     (bar,) = made
     assert (bar.options["total"], bar.options["desc"], bar.n, bar.closed) == (50, "steps", 50, True)
+
+
+def test_warnings_of_tqdm_itself_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    def imported(name: str) -> ModuleType:
+        warnings.warn("IProgress not found", stacklevel=1)
+        auto = ModuleType(name)
+        auto.tqdm = lambda **options: options  # type: ignore[attr-defined]
+        return auto
+
+    monkeypatch.setattr(loop_progress, "import_module", imported)
+    monkeypatch.setitem(sys.modules, "tqdm", ModuleType("tqdm"))
+    assert loop_progress._tqdm("steps", 5)["total"] == 5
 
 
 def test_a_loop_outside_jit_is_compiled_once() -> None:

@@ -94,12 +94,16 @@ def head(entries: Sequence[Entry], whole: float) -> str:
 
 
 def trace_events(spans: Sequence[Span], calls: Calls, start: int) -> list[dict[str, Any]]:
-    """Return the events of the Chrome trace format, times in µs from `start`, ns. Nests follow each other in a call."""
+    """Return the events of the Chrome trace format, times in µs from `start`, ns. Nests follow each other in a call.
+
+    Threads are numbered, since viewers read 32 bits of a thread's identifier.
+    """
     process = os.getpid()
     found: list[dict[str, Any]] = []
+    threads: dict[int, int] = {}
 
     def add(kind: str, name: str, begin: float, length: float, thread: int, **details: Any) -> None:
-        times = {"ts": begin, "dur": length, "pid": process, "tid": thread}
+        times = {"ts": begin, "dur": length, "pid": process, "tid": threads.setdefault(thread, len(threads) + 1)}
         found.append({"name": name, "cat": kind, "ph": "X", **times, "args": details})
 
     for span in spans:
@@ -111,8 +115,9 @@ def trace_events(spans: Sequence[Span], calls: Calls, start: int) -> list[dict[s
             details = {"lines": places(nest.sources), "runs": nest.runs, "threads": round(nest.threads, 2)}
             add("nest", nest.name, at, 1e6 * nest.seconds, span.thread, **details)
             at += 1e6 * nest.seconds
-    name = {"name": "process_name", "ph": "M", "pid": process, "tid": 0, "args": {"name": "tracer"}}
-    return [name, *sorted(found, key=lambda event: (event["ts"], -event["dur"]))]
+    names = [("process_name", 0, "tracer"), *(("thread_name", n, f"thread {n}") for n in threads.values())]
+    shown = [{"name": kind, "ph": "M", "pid": process, "tid": n, "args": {"name": name}} for kind, n, name in names]
+    return [*shown, *sorted(found, key=lambda event: (event["ts"], -event["dur"]))]
 
 
 def _add_span(add: Any, span: Span, start: int) -> None:

@@ -6,6 +6,7 @@ import importlib.util
 import sys
 import threading
 import time
+import warnings
 from collections import OrderedDict
 from importlib import import_module
 from typing import Any, Final
@@ -150,4 +151,7 @@ def _tqdm(text: str, total: int | None) -> Any:
     """Return a bar of tqdm, in its notebook form in notebooks; None where it is not installed."""
     if "tqdm" not in sys.modules and importlib.util.find_spec("tqdm") is None:
         return None
-    return import_module("tqdm.auto").tqdm(total=total, desc=text, mininterval=0, file=sys.stderr)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # in notebooks without ipywidgets tqdm warns, and writes a bar of text
+        auto = import_module("tqdm.auto")
+    return auto.tqdm(total=total, desc=text, mininterval=0, file=sys.stderr)
