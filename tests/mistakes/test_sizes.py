@@ -21,6 +21,8 @@ TOO_LARGE: dict[str, Any] = {
     "zeros": lambda x: tnp.zeros((SIDE, SIDE)) + x[0],
     "an axis beyond 64 bits": lambda x: tnp.zeros((2**70,)) + x[0],
     "arange": lambda x: tnp.arange(2**62) + x[0],
+    "arange beyond 64 bits": lambda x: tnp.arange(2**63, dtype="f4") + x[0],
+    "blackman": lambda x: tnp.blackman(2**63) + x[0],
     "eye": lambda x: tnp.eye(2**31) + x[0],
     "reshape of nothing": lambda x: x[:0].reshape(2**40, 2**40, 0),
     "tile": lambda x: tnp.tile(x, 2**61),
@@ -36,6 +38,15 @@ TOO_LARGE: dict[str, Any] = {
 def test_results_that_no_memory_can_hold_are_refused_with_the_line(name: str, way: Any) -> None:
     with pytest.raises(errors.ShapeError, match=r"at test_sizes.py:\d+: the result is too large\n  got "):
         way(TOO_LARGE[name])(tnp.ones(3))
+
+
+@pytest.mark.parametrize("last", [np.inf, -np.inf, np.nan])
+def test_ranges_without_a_number_of_values_are_refused(last: float) -> None:
+    with pytest.raises(errors.ArgumentError) as caught:
+        tnp.arange(1, last)
+    assert str(caught.value) == (
+        f"arange at test_sizes.py:{caught.tb.tb_lineno}: the number of values is not finite\n  got 1 to {last} by 1"
+    )
 
 
 DOES_NOT_FIT: dict[str, Any] = {

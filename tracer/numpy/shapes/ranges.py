@@ -65,10 +65,12 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
         wanted = config.default_int if dtypes.is_bool(pair) or pair == dtypes.I64 else pair
     else:
         wanted = dtype_of_argument("arange", dtype)
-    count = (
-        max(0, math.ceil((last - first) / by)) if not _all_integers(first, last, by) else len(range(first, last, by))
-    )
-    return made(_counted(int(count), first, by, wanted), None, "arange")
+    steps = -((first - last) // by) if _all_integers(first, last, by) else (last - first) / by
+    if not math.isfinite(steps):
+        raise ArgumentError(
+            message(f"arange{here()}: the number of values is not finite", f"got {first} to {last} by {by}")
+        )
+    return made(_counted(max(0, math.ceil(steps)), first, by, wanted), None, "arange")
 
 
 def _all_integers(*numbers: Any) -> bool:
