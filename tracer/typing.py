@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     ArrayLike: TypeAlias = Array | np.ndarray[Any, Any] | np.generic | bool | int | float | complex
 else:
     ArrayLike = Array | np.ndarray | np.generic | bool | int | float | complex  # without parameters, for isinstance
-"""What functions take as one array: an Array, NumPy's arrays and scalars, Python numbers."""
+"""Types that functions take as one array: an Array, NumPy's arrays and scalars, Python numbers."""
 
 DTypeLike: TypeAlias = Any  # anything np.dtype accepts, and tracer.numpy's own names: too many to list
-"""What functions take as a dtype."""
+"""Types that functions take as a dtype."""
 
 Shape: TypeAlias = tuple[int, ...]
 """The sizes of an array's axes."""
