@@ -121,6 +121,7 @@ class Target:
 
     dots: the matrix products that it computes natively. own_nests: whether convolutions and other composites have
     schedules of their own. parametric_nests: whether nests that differ in constants alone become one function of these.
+    sort_passes: whether sorts are passes of independent iterations, for thousands of threads.
     """
 
     name: str
@@ -128,6 +129,7 @@ class Target:
     blocks: Blocks = field(default_factory=Blocks)
     own_nests: bool = False
     parametric_nests: bool = False
+    sort_passes: bool = False
     machine: Machine = field(default_factory=Machine)
     limits: Limits = field(default_factory=Limits)
 
@@ -170,7 +172,7 @@ def cuda(arch: str = "sm_90") -> Target:
     capability = int(found[1])
     short = ((dtypes.F16, dtypes.F32, 70), (dtypes.I8, dtypes.I32, 72), (dtypes.BF16, dtypes.F32, 80))
     dots = (Dot(operands, sums, skinny=True) for operands, sums, least in short if capability >= least)
-    return Target(f"cuda:{arch}", (*_BLAS, *dots), machine=_MULTIPROCESSOR)
+    return Target(f"cuda:{arch}", (*_BLAS, *dots), sort_passes=True, machine=_MULTIPROCESSOR)
 
 
 CUDA: Final = cuda("sm_90")

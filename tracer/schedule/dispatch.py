@@ -10,7 +10,7 @@ from tracer.schedule.algorithms.decompositions import DECOMPOSITIONS
 from tracer.schedule.algorithms.factorizations import CHOLESKY, LU, TRIANGULAR_SOLVE
 from tracer.schedule.algorithms.fourier import FFT
 from tracer.schedule.algorithms.matmul import DOT
-from tracer.schedule.algorithms.merge_sort import SORT
+from tracer.schedule.algorithms.sort_passes import SORT
 from tracer.schedule.algorithms.top_k import TOP_K
 from tracer.schedule.elements.maps import (
     ARG_REDUCE,

@@ -36,8 +36,6 @@ COMPILED = 1000 if THOROUGH else 2  # cases, as one source; their dtypes differ 
 ON_HOST = {
     **dict.fromkeys(("dot_general", "conv"), "the library routine gemm"),
     "fft": "the library routine fft",
-    "sort": "the library routine sort",
-    "top_k": "the library routine",
     "triangular_solve": "the library routine trsm",
     **dict.fromkeys(DECOMPOSITIONS, "the library routine"),
     "callback": "a callback into Python",

@@ -13,21 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType, short_name
 from tracer.ir.layout import components
 from tracer.ir.loop import Carry, LoopKind, Operand, Register, index_constant
 from tracer.ir.loop.build import Builder, address, constant
-from tracer.ir.primitive import Generate, Library
+from tracer.ir.primitive import Generate
 from tracer.ir.program import Atom, Equation, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, array_type, size
 from tracer.schedule.elements.maps import permuted_array
 from tracer.schedule.terms.affine import Affine, flatten, of_operand, plus, scaled, shifted
-from tracer.schedule.terms.cost import sort_cost
-from tracer.schedule.terms.schedules import Schedule, Values
+from tracer.schedule.terms.schedules import Values
 from tracer.schedule.terms.value_locations import Element, Memory
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
@@ -64,7 +62,7 @@ def write_sort(writer: BlockWriter, equation: Equation) -> None:
     if size(equation.inputs[0].type) == 0:
         return
     f = FunctionWriter(writer)
-    scalars = _scalar_dtypes(equation)
+    scalars = scalar_dtypes(equation)
     scratch = [writer.allocate(array_type(dtype, (2 * shape[axis],))) for dtype in scalars]
     keys = tuple(components(atom.type)[1] for atom in equation.inputs[: equation.params["num_keys"]])
     moving = Moving(tuple(f.memory(memory, written=True) for memory in scratch), keys, shape[axis])
@@ -139,7 +137,7 @@ def _counts(writer: BlockWriter, atom: Atom, axis: int) -> bool:
     )
 
 
-def _scalar_dtypes(equation: Equation) -> list[DType]:
+def scalar_dtypes(equation: Equation) -> list[DType]:
     """Return the dtypes of the scalars that move: keys, then the index."""
     keys = equation.inputs[: equation.params["num_keys"]]
     found = [dtype for atom in keys for dtype, count in [components(atom.type)] for _ in range(count)]
@@ -152,11 +150,11 @@ def _scalar_dtypes(equation: Equation) -> list[DType]:
 # -- order -------------------------------------------------------------------------------------------------------
 
 
-def _less(b: Builder, moving: Moving, x: Items, y: Items) -> Operand:
-    """Whether x comes before y: by the first key that tells them apart."""
+def less(b: Builder, keys: Sequence[int], x: Items, y: Items) -> Operand:
+    """Whether x comes before y: by the first key that tells them apart. keys: how many scalars each key has."""
     terms: list[tuple[Operand, Operand]] = []  # (x before y, y before x), most significant first
     start = 0
-    for count in moving.keys:
+    for count in keys:
         terms += _terms(b, x[start : start + count], y[start : start + count])
         start += count
     result, _ = terms.pop()
@@ -210,7 +208,7 @@ def _sort_block(
     places: list[Operand] = [index_constant(0)] * count
     for late in range(count):
         for early in range(late):
-            overtakes = b.convert(_less(b, moving, items[late], items[early]), dtypes.I64)
+            overtakes = b.convert(less(b, moving.keys, items[late], items[early]), dtypes.I64)
             places[early] = b.compute(ScalarOp.ADD, places[early], overtakes)
             places[late] = b.compute(ScalarOp.ADD, places[late], b.compute(ScalarOp.SUB, 1, overtakes))
     for item, place in zip(items, places, strict=True):
@@ -288,12 +286,12 @@ def _merge_full(b: Builder, moving: Moving, low: Operand, width: Operand, source
     with loop:
         i, j, p, q = loop.carries
         left, right = _get(b, moving, of_operand(i)), _get(b, moving, of_operand(j))
-        from_right = _less(b, moving, right, left)
-        _put(b, moving, address(front, loop.index), _choose(b, from_right, right, left))
+        from_right = less(b, moving.keys, right, left)
+        _put(b, moving, address(front, loop.index), choose(b, from_right, right, left))
         ahead = b.convert(from_right, dtypes.I64)
         left, right = _get(b, moving, of_operand(p)), _get(b, moving, of_operand(q))
-        from_left = _less(b, moving, right, left)
-        _put(b, moving, address(back, (loop.index, -1)), _choose(b, from_left, left, right))
+        from_left = less(b, moving.keys, right, left)
+        _put(b, moving, address(back, (loop.index, -1)), choose(b, from_left, left, right))
         behind = b.convert(from_left, dtypes.I64)
         loop.yields(
             b.compute(ScalarOp.ADD, i, b.compute(ScalarOp.SUB, 1, ahead)),
@@ -315,14 +313,15 @@ def _merge_rest(b: Builder, moving: Moving, low: Operand, width: Operand, source
         left, right = _get(b, moving, address(source, at_left)), _get(b, moving, address(source, at_right))
         open_left = b.compute(ScalarOp.LT, i, middle)
         open_right = b.compute(ScalarOp.LT, j, n)
-        overtakes = b.apply(ScalarOp.OR, b.apply(ScalarOp.NOT, open_left), _less(b, moving, right, left))
+        overtakes = b.apply(ScalarOp.OR, b.apply(ScalarOp.NOT, open_left), less(b, moving.keys, right, left))
         from_right = b.apply(ScalarOp.AND, open_right, overtakes)
-        _put(b, moving, address(target, loop.index), _choose(b, from_right, right, left))
+        _put(b, moving, address(target, loop.index), choose(b, from_right, right, left))
         step = b.convert(from_right, dtypes.I64)
         loop.yields(b.compute(ScalarOp.ADD, i, b.compute(ScalarOp.SUB, 1, step)), b.compute(ScalarOp.ADD, j, step))
 
 
-def _choose(b: Builder, predicate: Operand, x: Items, y: Items) -> Items:
+def choose(b: Builder, predicate: Operand, x: Items, y: Items) -> Items:
+    """Return x where the predicate holds, else y."""
     return tuple(b.select(predicate, p, q) for p, q in zip(x, y, strict=True))
 
 
@@ -349,10 +348,10 @@ def _store_row(
                 f.store(result, place, f.element(atom, origin))
 
 
-# -- record ------------------------------------------------------------------------------------------------------
+# -- operands ----------------------------------------------------------------------------------------------------
 
 
-def _operands_in_memory(equation: Equation, values: Values) -> list[Atom]:
+def operands_in_memory(equation: Equation, values: Values) -> list[Atom]:
     """Return the keys, and other operands unless they are the indices along an axis."""
     keys = equation.params["num_keys"]
     return [atom for number, atom in enumerate(equation.inputs) if number < keys or not _is_iota(atom, values)]
@@ -361,6 +360,3 @@ def _operands_in_memory(equation: Equation, values: Values) -> list[Atom]:
 def _is_iota(atom: Atom, values: Values) -> bool:
     made = values.definitions.get(array) if isinstance(array := permuted_array(atom, values), Var) else None
     return made is not None and isinstance(made.primitive.lower, Generate)
-
-
-SORT: Final = Schedule(Library, "sort", sort_cost, write_sort, _operands_in_memory)
