@@ -11,19 +11,19 @@ from tests.schedule.gpu.test_mapping import MATRICES, product
 from tracer.errors import CheckError, DeviceError
 from tracer.ir.program import Source
 from tracer.ir.target import cuda
-from tracer.runtime.compile.cuda import cuda_source, cuda_text, fault_error
+from tracer.runtime.compile.cuda import cuda_program, cuda_source, fault_error
 from tracer.schedule.elements.gather_bounds import FaultSite
 
 
 def test_the_text_says_where_it_is_meant_to_run_and_that_it_did_not() -> None:
     program = program_of(*PROGRAMS["softmax"], "softmax")
-    text = cuda_text(program, cuda("sm_80"))
-    assert text.startswith("// softmax for sm_80: 3 kernels, not yet run on a device\ntypedef")
+    text = cuda_program(program, cuda("sm_80")).text
+    assert text.startswith("// softmax for sm_80: 1 kernel, not yet run on a device\ntypedef")
     assert text.endswith(cuda_source(program).text)
 
 
 def test_the_text_names_the_equations_that_have_no_kernel() -> None:
-    head = cuda_text(program_of(product, MATRICES, "product")).split("typedef")[0].splitlines()
+    head = cuda_program(program_of(product, MATRICES, "product")).text.split("typedef")[0].splitlines()
     assert head[:3] == [
         "// product for sm_90: 1 kernel, not yet run on a device",
         "// not on the GPU yet:",
