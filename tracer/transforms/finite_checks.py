@@ -248,7 +248,7 @@ def _text(
     equation: Equation, operands: Sequence[Any], fault: Fault, around: Sequence[tuple[Equation, int]],
     chosen: Equation | None,
 ) -> str:  # fmt: skip
-    loops = [f"in iteration {n} of {loop.primitive.name}{site(loop.source)}" for loop, n in reversed(around)]
+    loops = [f"in iteration {n} of the loop{site(loop.source)}" for loop, n in reversed(around)]
     choice = [f"chosen by {chosen.primitive.name}{site(chosen.source)}"] if chosen is not None else []
     return fault_text(equation.primitive.name, equation.source, operands, fault, [*choice, *loops])
 

@@ -65,13 +65,13 @@ def test_a_loop_names_its_iteration() -> None:
     fails(
         lambda: checked(stepped)(X),
         f"sqrt at {line(stepped, 2)}: 2 of",
-        f"in iteration 1 of scan at {line(stepped, 4)}",
+        f"in iteration 1 of the loop at {line(stepped, 4)}",
     )
     fails(
         lambda: checked(nested)(X),
         f"log at {line(nested, 2)}: 1 of",
-        "iteration 0 of while_loop",
-        "iteration 1 of scan",
+        "iteration 0 of the loop",
+        "iteration 1 of the loop",
     )
 
 
@@ -85,7 +85,7 @@ def test_a_derivative_of_a_loop_names_the_iteration_of_the_loop() -> None:
         return lax.scan(lambda c, a: (c * tnp.sqrt(a), None), 1.0, x)[0]
 
     at = line(f, 1)
-    fails(lambda: checked(grad(f))(tnp.asarray([1.0, 4.0, 0.0])), f"div in the gradient of {at}", "iteration 2 of scan")
+    fails(lambda: checked(grad(f))(tnp.asarray([1.0, 4.0, 0.0])), f"div in the gradient of {at}", "iteration 2 of the loop")
 
 
 def test_elements_that_where_drops_pass() -> None:
@@ -146,7 +146,7 @@ def test_checked_composes_with_transforms() -> None:
 
 def test_a_jitted_step_inside_a_loop_has_the_iteration() -> None:
     step = jit(lambda c, _: (tnp.sqrt(c) - 3.0, None))
-    fails(lambda: checked(lambda x: lax.scan(step, x, None, length=3)[0])(X), "sqrt at", "in iteration 1 of scan")
+    fails(lambda: checked(lambda x: lax.scan(step, x, None, length=3)[0])(X), "sqrt at", "in iteration 1 of the loop")
     assert np.isnan(step(X - 9.0, 0)[0]).all()
 
 
@@ -166,7 +166,7 @@ def test_the_setting_holds_for_jit_and_outside() -> None:
         assert np.isnan(call(X - 5.0))
     with config.using(debug_nans=True, debug_infs=True):
         fails(lambda: grad(root)(0.0 * X), f"div in the gradient of {line(root, 1)}")
-        fails(lambda: stepped(X), f"sqrt at {line(stepped, 2)}", "in iteration 1 of scan")
+        fails(lambda: stepped(X), f"sqrt at {line(stepped, 2)}", "in iteration 1 of the loop")
     assert np.isinf(grad(root)(0.0 * X)).all()
 
 
