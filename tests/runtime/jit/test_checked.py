@@ -85,7 +85,11 @@ def test_a_derivative_of_a_loop_names_the_iteration_of_the_loop() -> None:
         return lax.scan(lambda c, a: (c * tnp.sqrt(a), None), 1.0, x)[0]
 
     at = line(f, 1)
-    fails(lambda: checked(grad(f))(tnp.asarray([1.0, 4.0, 0.0])), f"div in the gradient of {at}", "iteration 2 of the loop")
+    fails(
+        lambda: checked(grad(f))(tnp.asarray([1.0, 4.0, 0.0])),
+        f"div in the gradient of {at}",
+        "iteration 2 of the loop",
+    )
 
 
 def test_elements_that_where_drops_pass() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from tracer.torch_names import MEMBERS
 
@@ -91,10 +91,14 @@ class Absent:
         self.__get__(instance, type(instance))
 
 
+_ON_CARDS: Final = "__cuda_array_interface__"
+
+
 def present(x: Any) -> list[str]:
     """Return the attributes that `dir` lists: all except the absent ones.
 
     >>> "strides" in dir(tnp.ones(2)), "shape" in dir(tnp.ones(2))
     (False, True)
     """
-    return [name for name in object.__dir__(x) if name not in ABSENT_MEMBERS and name not in MEMBERS]
+    lacking = () if hasattr(x, _ON_CARDS) else (_ON_CARDS,)
+    return [name for name in object.__dir__(x) if name not in (*ABSENT_MEMBERS, *MEMBERS, *lacking)]
