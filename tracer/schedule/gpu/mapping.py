@@ -7,6 +7,7 @@ The result is loop IR again: the reference interpreter runs it, and the CUDA bac
     rows          a block a row where that reads memory smoothly or rows are few (see `row_programs`)
     columns       a block a tile of columns where reductions run along an outer axis (see `column_kernels`)
     scalars       computed by the entry between nests: kernels of one thread, handed on through memory (`host_plan`)
+    cumulative    a block a row, or a chunk of a long row (see `scan_kernels`)
     scatters      a thread for each element of a window and part of the destinations (see `scatter_kernels`)
     in order      loops whose iterations depend on each other, and other scatters: one thread
     control flow  loops and branches of the entry are the host's, around kernels
@@ -29,6 +30,7 @@ from tracer.schedule.gpu.column_kernels import map_columns
 from tracer.schedule.gpu.host_plan import left_on_host, scalars_to_kernels
 from tracer.schedule.gpu.row_kernels import map_row_program
 from tracer.schedule.gpu.row_programs import row_program, takes_a_block, takes_columns
+from tracer.schedule.gpu.scan_kernels import map_scan, scan_of
 from tracer.schedule.gpu.scatter_kernels import scatter_of, scattered
 from tracer.schedule.gpu.threads import WARP, Axes, Unfit, in_thread, split, through_memory
 
@@ -53,8 +55,7 @@ class GpuSchedule:
 
     def _lack_of(self, nest: Function) -> str:
         """Return why a function is no kernel, "" if it is one or the entry."""
-        loop = nest.body.statements[0] if nest.body.statements else None
-        if nest.name == self.module.entry or (isinstance(loop, For) and loop.kind is LoopKind.BLOCK):
+        if nest.name == self.module.entry or _is_kernel(nest):
             return ""
         try:
             _kernel(nest)
@@ -90,7 +91,7 @@ def map_to_gpu(module: Module) -> GpuSchedule:
     for nest in module.functions:
         if nest is not entry:
             try:
-                mapped.append(_kernel(nest))
+                mapped.append(nest if _is_kernel(nest) else _kernel(nest))
             except Unfit:
                 unmapped.append(nest)
     changed = replace(module, functions=(*mapped, *unmapped, entry))
@@ -99,6 +100,11 @@ def map_to_gpu(module: Module) -> GpuSchedule:
 
 def _entry(module: Module) -> Function:
     return next(f for f in module.functions if f.name == module.entry)
+
+
+def _is_kernel(nest: Function) -> bool:
+    loop = nest.body.statements[0] if nest.body.statements else None
+    return isinstance(loop, For) and loop.kind is LoopKind.BLOCK
 
 
 def _kernel(nest: Function) -> Function:
@@ -111,6 +117,9 @@ def _kernel(nest: Function) -> Function:
         scatter = scatter_of(nest.body)
         if scatter is not None:
             return Function(nest.name, parameters, map_elements(*scattered(scatter), loads))
+        scan = scan_of(nest.body)
+        if scan is not None:
+            return Function(nest.name, parameters, map_scan(*scan, loads))
         axes, body = split(nest.body)
         program = row_program(body)
         if program is not None and takes_columns(axes, program):

@@ -36,6 +36,7 @@ from tracer.ir.loop.walk import statements_of, with_statements
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.gpu.column_kernels import tile_width, tiles_of
 from tracer.schedule.gpu.row_programs import Phase, RowProgram, row_program, takes_a_block, takes_columns
+from tracer.schedule.gpu.scan_kernels import chunked_scan
 from tracer.schedule.gpu.threads import Axes, Unfit, split, trips
 from tracer.schedule.terms.loop_slicing import moved
 
@@ -53,7 +54,9 @@ def chunk_reductions(module: Module) -> Module:
     arena = -(-module.arena // _ALIGNMENT) * _ALIGNMENT
     size = module.arena
     for function in module.functions:
-        found = None if function.name == module.entry else _chunked(function, arena)
+        found = None
+        if function.name != module.entry:
+            found = _chunked(function, arena) or chunked_scan(function, arena)
         if found is None:
             functions.append(function)
             continue

@@ -39,6 +39,16 @@ def test_long_reductions_have_work_for_every_multiprocessor(name: str, dtype: st
         assert found.blocks >= MULTIPROCESSORS
 
 
+@pytest.mark.parametrize(("dtype", "columns"), covering(DTYPES, COLUMNS))
+def test_cumulative_sums_read_and_write_whole_sectors(dtype: str, columns: int) -> None:
+    found = measured("cumsum_rows", dtype, columns)
+    assert found.kernels <= 2
+    assert found.bytes <= (1.02 if found.kernels == 1 else 1.52)  # chunks are read twice
+    if columns * np.dtype(dtype).itemsize % 32 == 0:
+        assert found.sectors <= 1 / 0.95
+    assert found.blocks >= MULTIPROCESSORS
+
+
 @pytest.mark.parametrize(("name", "dtype"), covering(("softmax", "grad_layernorm", "cross_entropy"), DTYPES))
 def test_the_longest_rows_lie_in_registers_without_spills(name: str, dtype: str) -> None:
     source = emit_cuda(gpu_schedule(program_of(name, dtype, (64, 16384)), CUDA)[1].module)
