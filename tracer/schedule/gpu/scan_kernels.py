@@ -259,7 +259,6 @@ class _Scanning:
         b, scan = self.b, self.scan
         starts = self.empty if self.chunks > 1 else [c.initial for c in scan.loop.carries]
         carries = [Carry(Register(t, "so_far"), x) for t, x in zip(self.dtypes, starts, strict=True)]
-        warp = b.compute(ScalarOp.IDIV, thread, WARP, name="warp")
         bits = [b.compute(ScalarOp.NE, b.compute(ScalarOp.AND, thread, 1 << n), 0) for n in range(5)]
         with b.for_("tile", 0, -(-self.size // self.threads), carries=carries) as tile:
             column = b.compute(ScalarOp.ADD, b.compute(ScalarOp.MUL, tile.index, self.threads), first, name="column")
@@ -269,7 +268,7 @@ class _Scanning:
             found, total = self.in_warp(self.elements(within, inside), bits)
             before: Sequence[Operand] = tile.carries
             if shared:
-                before, ends = self.across_warps(tile.index, tile.carries, total, shared, warp, thread)
+                before, ends = self.across_warps(tile.index, tile.carries, total, shared, thread)
             else:
                 ends = self.join(before, total)
             if not self.alone:
@@ -310,16 +309,16 @@ class _Scanning:
 
     def across_warps(
         self, tile: Register, so_far: Sequence[Operand], total: Sequence[Operand], shared: Sequence[Buffer],
-        warp: Operand, thread: Register,
+        thread: Register,
     ) -> tuple[Sequence[Operand], Sequence[Operand]]:  # fmt: skip
         """Write step 2: all before this warp, and all up to the last warp.
 
         Tiles use the halves of the memory in turn, so that one barrier a tile is enough.
         """
         b = self.b
-        assert isinstance(warp, Register)
-        half = b.compute(ScalarOp.AND, tile, 1)
+        half, warp = b.compute(ScalarOp.AND, tile, 1), b.compute(ScalarOp.IDIV, thread, WARP, name="warp")
         assert isinstance(half, Register)
+        assert isinstance(warp, Register)
         lane = b.compute(ScalarOp.EQ, b.compute(ScalarOp.IREM, thread, WARP), 0)
         for buffer, x in zip(shared, total, strict=True):
             b.store(buffer, Address(0, ((half, self.warps), (warp, 1))), x, mask=lane)
