@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
-from typing import Final
 
 from tracer.ir.dtypes import I64
 from tracer.ir.loop import (
@@ -25,7 +24,6 @@ from tracer.ir.loop import (
     LoopKind,
     Module,
     Register,
-    Space,
     Statement,
     Store,
     View,
@@ -36,13 +34,9 @@ from tracer.ir.loop.walk import statements_of, with_statements
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.gpu.column_kernels import tile_width, tiles_of
 from tracer.schedule.gpu.row_programs import Phase, RowProgram, row_program, takes_a_block, takes_columns
-from tracer.schedule.gpu.scan_kernels import chunked_scan
+from tracer.schedule.gpu.scan_kernels import ALIGNMENT, BLOCKS, MIN_CHUNK, chunked_scan, totals_of
 from tracer.schedule.gpu.threads import Axes, Unfit, split, trips
 from tracer.schedule.terms.loop_slicing import moved
-
-_BLOCKS: Final = 264  # of a kernel that needs no chunks: two for each multiprocessor of a large GPU
-_LEAST: Final = 1 << 12  # elements of a block
-_ALIGNMENT: Final = 64
 
 Chunked = tuple[Function, Function, list[Buffer]]
 
@@ -51,7 +45,7 @@ def chunk_reductions(module: Module) -> Module:
     """Return the module with long reductions to few results in two steps: of chunks, and of their totals."""
     functions: list[Function] = []
     made: dict[str, Chunked] = {}
-    arena = -(-module.arena // _ALIGNMENT) * _ALIGNMENT
+    arena = -(-module.arena // ALIGNMENT) * ALIGNMENT
     size = module.arena
     for function in module.functions:
         found = None
@@ -95,12 +89,8 @@ def _chunked(function: Function, arena: int) -> Chunked | None:
     chunks = _count(axes, program)
     if chunks < 2 or any(isinstance(s, Store) for s in statements_of(loop.body)):
         return None
-    count, offset, buffers = prod(axes.sizes), arena, []
-    for n, result in enumerate(loop.results):
-        name = f"{function.name}_totals{n}"
-        buffers.append(Buffer(name, result.dtype, chunks * count, Space.ARENA, offset, _ALIGNMENT, written=True))
-        offset += -(-chunks * count * result.dtype.itemsize // _ALIGNMENT) * _ALIGNMENT
-    parts = [replace(b, name=f"totals{n}", space=Space.ARGUMENT, offset=0) for n, b in enumerate(buffers)]
+    count = prod(axes.sizes)
+    buffers, parts = totals_of(function.name, loop.results, chunks * count, arena)
     at = statements.index(loop)
     before, after = statements[:at], statements[at + 1 :]
     chunk = Register(I64, "chunk")
@@ -125,7 +115,7 @@ def _count(axes: Axes, program: RowProgram) -> int:
         return 1
     loops = program.phases[0].loops
     length = trips(loops[0])
-    wanted = min(-(-_BLOCKS // max(blocks, 1)), program.length * width // _LEAST, length)
+    wanted = min(-(-BLOCKS // max(blocks, 1)), program.length * width // MIN_CHUNK, length)
     if wanted < 2:
         return 1
     dividing = [n for n in range(max(wanted // 2, 2), 2 * wanted + 1) if length % n == 0]

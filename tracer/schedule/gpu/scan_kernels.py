@@ -46,9 +46,12 @@ from tracer.schedule.gpu.row_programs import SHORT_ROW
 from tracer.schedule.gpu.row_reductions import threads_for
 from tracer.schedule.gpu.threads import WARP, Axes, Unfit, in_thread, split, trips
 
-_BLOCKS: Final = 264  # of a kernel that needs no chunks: two for each multiprocessor of a large GPU
-_LEAST: Final = 1 << 12  # columns of a chunk
-_ALIGNMENT: Final = 64
+BLOCKS: Final = 264
+"""Blocks of a kernel that needs no chunks: two for each multiprocessor of a large GPU."""
+MIN_CHUNK: Final = 1 << 12
+"""Fewest elements of a chunk."""
+ALIGNMENT: Final = 64
+"""Bytes, of the memory for chunks' totals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,18 +166,13 @@ def chunked_scan(function: Function, arena: int) -> tuple[Function, Function, li
         return None
     axes, scan = found
     rows = prod(axes.sizes)
-    wanted = min(-(-_BLOCKS // max(rows, 1)), scan.length // _LEAST)
+    wanted = min(-(-BLOCKS // max(rows, 1)), scan.length // MIN_CHUNK)
     if wanted < 2 or not rows:
         return None
     threads = threads_for(rows * wanted, scan.length // wanted)
     size = -(-scan.length // wanted // threads) * threads
     chunks = -(-scan.length // size)
-    buffers, offset = [], arena
-    for n, result in enumerate(scan.loop.results):
-        name = f"{function.name}_totals{n}"
-        buffers.append(Buffer(name, result.dtype, rows * chunks, Space.ARENA, offset, _ALIGNMENT, written=True))
-        offset += -(-rows * chunks * result.dtype.itemsize // _ALIGNMENT) * _ALIGNMENT
-    parts = [replace(b, name=f"totals{n}", space=Space.ARGUMENT, offset=0) for n, b in enumerate(buffers)]
+    buffers, parts = totals_of(function.name, scan.loop.results, rows * chunks, arena)
     first, second = (_Scanning(axes, scan, (), parts, chunks, size, alone).kernel() for alone in (True, False))
     parameters = (*function.parameters, *parts)
     named = (
@@ -182,6 +180,16 @@ def chunked_scan(function: Function, arena: int) -> tuple[Function, Function, li
         Function(f"{function.name}_joined", parameters, second),
     )
     return *named, buffers
+
+
+def totals_of(name: str, results: Sequence[Register], count: int, arena: int) -> tuple[list[Buffer], list[Buffer]]:
+    """Return memory for `count` totals of each result, at an offset of the arena, and kernels' parameters for it."""
+    buffers, offset = list[Buffer](), arena
+    for n, result in enumerate(results):
+        buffer = Buffer(f"{name}_totals{n}", result.dtype, count, Space.ARENA, offset, ALIGNMENT, written=True)
+        buffers.append(buffer)
+        offset += -(-count * result.dtype.itemsize // ALIGNMENT) * ALIGNMENT
+    return buffers, [replace(b, name=f"totals{n}", space=Space.ARGUMENT, offset=0) for n, b in enumerate(buffers)]
 
 
 class _Scanning:
