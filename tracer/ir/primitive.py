@@ -181,6 +181,16 @@ class IndexMap(Data):
 
     kind: str
 
+    @property
+    def keeps_order(self) -> bool:
+        """Whether elements have the same positions in the result as in the operand."""
+        return self.kind in ("reshape", "squeeze")
+
+    @property
+    def repeats(self) -> bool:
+        """Whether an operand's element may be several of the result's."""
+        return self.kind in ("broadcast", "windows")
+
 
 class Generate(Data):
     """Value computed from the index, without operands (iota)."""

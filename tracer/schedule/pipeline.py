@@ -125,7 +125,7 @@ def loops(
     """
     schedules = Schedules(dispatch.SCHEDULES, target.limits)
     plan = plan_block(program, schedules)
-    donors = donors_of(program, plan, donated)
+    donors = donors_of(program, plan, schedules, donated)
     while True:
         state = ModuleState(schedules, target, origins)
         scheduled, missed = _write(program, plan, donors, state)

@@ -22,7 +22,7 @@ from tracer.primitives.linalg.convolution_strategy import LOCAL_BYTES, extents, 
 from tracer.schedule.elements.maps import permuted_array
 from tracer.schedule.terms.affine import ZERO, Affine, flatten, of_register, operand_of, plus, scaled, shifted
 from tracer.schedule.terms.cost import convolution_cost
-from tracer.schedule.terms.schedules import CHEAP, Schedule, Values
+from tracer.schedule.terms.schedules import CHEAP, Schedule, Values, always
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
 
@@ -336,4 +336,4 @@ def _operands_in_memory(equation: Equation, values: Values) -> list[Atom]:
     return [lhs, stored] if is_expensive else [stored]
 
 
-CONVOLUTION: Final = Schedule(Composite, "conv", convolution_cost, write_convolution, _operands_in_memory)
+CONVOLUTION: Final = Schedule(Composite, "conv", convolution_cost, write_convolution, _operands_in_memory, always)

@@ -20,7 +20,7 @@ from tracer.ir.types import ArrayType, array_type, size
 from tracer.schedule.algorithms.factorizations import write_turned
 from tracer.schedule.terms.affine import Affine, of_register, plus, scaled, shifted
 from tracer.schedule.terms.cost import product_cost
-from tracer.schedule.terms.schedules import Schedule, Values
+from tracer.schedule.terms.schedules import Schedule, Values, always
 from tracer.schedule.terms.value_locations import Memory
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
@@ -174,4 +174,4 @@ def _bits(atom: Atom, values: Values) -> Atom:
     return bits if is_bits else atom
 
 
-DOT: Final = Schedule(Library, "dot", product_cost, write_dot, _operands_in_memory)
+DOT: Final = Schedule(Library, "dot", product_cost, write_dot, _operands_in_memory, always)

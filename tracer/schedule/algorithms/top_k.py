@@ -9,7 +9,7 @@ from tracer.ir.primitive import Composite
 from tracer.ir.program import Equation
 from tracer.ir.types import ArrayType, size
 from tracer.schedule.terms.cost import flops_of_operand
-from tracer.schedule.terms.schedules import Schedule
+from tracer.schedule.terms.schedules import Schedule, always
 from tracer.schedule.write.program_writer import BlockWriter
 
 
@@ -23,4 +23,4 @@ def write_top_k(writer: BlockWriter, equation: Equation) -> None:
     writer.builder.library(routine, writer.memory_of(operand).view, values, places, rows, n, equation.params["k"])
 
 
-TOP_K: Final = Schedule(Composite, "top_k", flops_of_operand, write_top_k)
+TOP_K: Final = Schedule(Composite, "top_k", flops_of_operand, write_top_k, stores_anew=always)

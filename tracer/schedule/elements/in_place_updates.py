@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tracer.ir.primitive import Compare, Composite, Convert, IndexMap, Join, Library, Pointwise, Reduce, Scatter
+from tracer.ir.primitive import Compare, Convert, IndexMap, Pointwise, Scatter
 from tracer.ir.program import Atom, Equation, Literal, Var
 from tracer.ir.types import size
-from tracer.schedule.elements.puller import is_map, is_name
+from tracer.schedule.elements.puller import is_map
 
 _FAR = 100  # equations before an update that are looked at
 
@@ -34,17 +34,6 @@ def is_computed_in_place(equation: Equation, definitions: Mapping[Var, Equation]
     """Whether new values are computed from the array while they are stored."""
     stored = is_update(equation) and is_stored_at_once(equation, definitions)
     return stored and reads_its_array(equation, definitions) is True
-
-
-def is_made_anew(equation: Equation, definitions: Mapping[Var, Equation]) -> bool:
-    """Whether an array is stored by its own loops, rather than in the memory of an operand."""
-    match equation.primitive.lower:
-        case Join() | Reduce() | Library("dot") | Composite():
-            return True
-        case Scatter():
-            return is_computed_in_place(equation, definitions)
-        case _:
-            return is_map(equation) and not is_name(equation)
 
 
 def reads_its_array(equation: Equation, definitions: Mapping[Var, Equation]) -> bool | None:

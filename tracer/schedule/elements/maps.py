@@ -20,9 +20,9 @@ from tracer.ir.primitive import (
 )
 from tracer.ir.program import Atom, Equation, Var
 from tracer.ir.types import size
-from tracer.schedule.elements.puller import is_map
+from tracer.schedule.elements.puller import is_map, is_name
 from tracer.schedule.terms import cost
-from tracer.schedule.terms.schedules import Schedule, Values, no_operands
+from tracer.schedule.terms.schedules import Definitions, Schedule, Values, always, no_operands
 
 _SLICES: Final = (IndexMap("slice"), IndexMap("squeeze"))
 _PERMUTATIONS: Final = (IndexMap("transpose"), IndexMap("reverse"))
@@ -45,16 +45,21 @@ def _gathered(equation: Equation, values: Values) -> Sequence[Atom]:
     return (atom if stored and atom.type.shape else operand,)
 
 
-POINTWISE: Final = Schedule(Pointwise, "", cost.pointwise_cost, operands_in_memory=no_operands)
-COMPARE: Final = Schedule(Compare, "", cost.flops_of_results, operands_in_memory=no_operands)
-CHECKED: Final = Schedule(Checked, "", cost.flops_of_results, operands_in_memory=no_operands)
-CONVERT: Final = Schedule(Convert, "", cost.conversion_cost, operands_in_memory=no_operands)
-PARTS: Final = Schedule(Parts, "", cost.moves_of_results, operands_in_memory=no_operands)
-INDEX_MAP: Final = Schedule(IndexMap, "", cost.no_cost, operands_in_memory=no_operands)
-COUNTER: Final = Schedule(Generate, "", cost.no_cost, operands_in_memory=no_operands)
-GATHER: Final = Schedule(Gather, "", cost.moves_of_results, operands_in_memory=_gathered)
+def _moves_elements(equation: Equation, definitions: Definitions) -> bool:
+    """Whether elements have other positions in the result than in the operand, whose memory would do otherwise."""
+    return not is_name(equation)
 
-COMPOSITE: Final = Schedule(Composite, "", cost.flops_of_results)
+
+POINTWISE: Final = Schedule(Pointwise, "", cost.pointwise_cost, operands_in_memory=no_operands, stores_anew=always)
+COMPARE: Final = Schedule(Compare, "", cost.flops_of_results, operands_in_memory=no_operands, stores_anew=always)
+CHECKED: Final = Schedule(Checked, "", cost.flops_of_results, operands_in_memory=no_operands, stores_anew=always)
+CONVERT: Final = Schedule(Convert, "", cost.conversion_cost, operands_in_memory=no_operands, stores_anew=always)
+PARTS: Final = Schedule(Parts, "", cost.moves_of_results, operands_in_memory=no_operands, stores_anew=always)
+INDEX_MAP: Final = Schedule(IndexMap, "", cost.no_cost, operands_in_memory=no_operands, stores_anew=_moves_elements)
+COUNTER: Final = Schedule(Generate, "", cost.no_cost, operands_in_memory=no_operands, stores_anew=always)
+GATHER: Final = Schedule(Gather, "", cost.moves_of_results, operands_in_memory=_gathered, stores_anew=always)
+
+COMPOSITE: Final = Schedule(Composite, "", cost.flops_of_results, stores_anew=always)
 ARG_REDUCE: Final = Schedule(ArgReduce, "", cost.flops_of_operand)
 CALL: Final = Schedule(Structured, "call", cost.first_cost)
 CUSTOM_JVP: Final = Schedule(Structured, "custom_jvp", cost.first_cost)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
@@ -15,12 +16,13 @@ from tracer.ir.types import ArrayType, Type
 from tracer.schedule.elements.complex.arithmetic import complex_pointwise
 from tracer.schedule.terms.value_locations import Element
 
-_ON_BOOL = {
+ON_BOOL: Final = {
     ScalarOp.ADD: ScalarOp.OR,
     ScalarOp.MUL: ScalarOp.AND,
     ScalarOp.MAX: ScalarOp.OR,
     ScalarOp.MIN: ScalarOp.AND,
 }
+"""Operations on bits that stand for sums, products and extremes of booleans."""
 _ON_INTEGERS = {ScalarOp.DIV: ScalarOp.IDIV, ScalarOp.REM: ScalarOp.IREM}
 
 
@@ -55,7 +57,7 @@ def scalar_op(b: Builder, op: ScalarOp, operands: Sequence[Operand]) -> Operand:
     """Return a scalar operation by its meaning for the operands' dtype: integer division, logic for bool."""
     dtype = operands[-1].dtype
     if dtypes.is_bool(dtype):
-        op = _ON_BOOL.get(op, op)
+        op = ON_BOOL.get(op, op)
     elif dtypes.is_integer(dtype):
         op = _ON_INTEGERS.get(op, op)
     return b.apply(op, *operands)

@@ -68,8 +68,8 @@ def is_map(equation: Equation) -> bool:
 def is_name(equation: Equation) -> bool:
     """Whether a value may be its operand's memory under another name or shape."""
     match equation.primitive.lower:
-        case IndexMap("reshape" | "squeeze"):
-            return True
+        case IndexMap() as lower:
+            return lower.keeps_order
         case Alias():
             return len(equation.outputs) == 1
         case _:

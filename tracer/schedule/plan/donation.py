@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from tracer.ir.program import Program, Var
 from tracer.ir.types import Type, size, strong
 from tracer.schedule.plan.steps import BlockPlan
-from tracer.schedule.plan.update_chains import Versions, updated
+from tracer.schedule.plan.update_chains import Versions
+from tracer.schedule.terms.schedules import Schedules
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +28,12 @@ class Donor:
     is_updated: bool = False
 
 
-def donors_of(program: Program, plan: BlockPlan, donated: Collection[int]) -> dict[int, Donor]:
+def donors_of(program: Program, plan: BlockPlan, schedules: Schedules, donated: Collection[int]) -> dict[int, Donor]:
     """Return, by the indices of results, the donated operands whose memory they can have. plan: the program's."""
     found: dict[int, Donor] = {}
     if not donated:
         return found
-    chooser = _Chooser(program, plan)
+    chooser = _Chooser(program, plan, schedules)
     left: dict[Type, list[int]] = {}  # a result only takes the memory of an operand of its type
     for operand in sorted(donated):
         left.setdefault(strong(program.inputs[operand].type), []).append(operand)
@@ -50,10 +51,10 @@ def donors_of(program: Program, plan: BlockPlan, donated: Collection[int]) -> di
 
 
 class _Chooser:
-    def __init__(self, program: Program, plan: BlockPlan) -> None:
+    def __init__(self, program: Program, plan: BlockPlan, schedules: Schedules) -> None:
         self.program = program
         self.plan = plan
-        self.versions = Versions(program, plan)
+        self.versions = Versions(program, plan, schedules)
 
     def candidates(self, result: Var, operands: Collection[int]) -> Iterator[Donor]:
         """Yield the operands, all of the result's type, whose memory it can take over, in order of preference."""
@@ -66,7 +67,7 @@ class _Chooser:
             return
         version = self.versions.of(result)[-1]
         equation = definitions[version]
-        before = updated(equation, version, definitions)
+        before = self.versions.before(version)
         for number, operand in fitting.items():
             if operand is before and self.plan.last_read[operand] <= self.plan.step_of.get(version, -1):
                 yield Donor(number, is_updated=True)

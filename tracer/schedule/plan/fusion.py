@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from tracer.ir.primitive import Gather, IndexMap, Join, Pointwise, Structured
+from tracer.ir.primitive import Gather, IndexMap, Join, Pointwise
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.types import size
+from tracer.passes.base.loops import loop_of
 from tracer.schedule.elements.index_set_splitting import boxes_of, is_index_vector, is_parted
 from tracer.schedule.elements.inline_budget import limited
 from tracer.schedule.elements.puller import is_map, is_name, is_reduction
@@ -64,11 +65,10 @@ def _has_many_functions(program: Program) -> bool:
     operations, waiting = 0, [program]
     while waiting and operations <= _MAX_IN_REGISTERS:
         for equation in waiting.pop().equations:
-            lower = equation.primitive.lower
-            if isinstance(lower, Structured) and lower.kind == "cond":
-                waiting += equation.params["branches"]
-            elif _is_single(equation):
+            if _is_single(equation):
                 operations += operations_of(equation)
+            elif loop_of(equation) is None:
+                waiting += [branch for _, branch in equation.nested()]
     return operations > _MAX_IN_REGISTERS
 
 
@@ -396,11 +396,10 @@ def _is_single(equation: Equation) -> bool:
 
 def _expands(reader: Equation, variable: Var) -> bool:
     lower = reader.primitive.lower
-    spreads = isinstance(lower, IndexMap) and lower.kind in ("broadcast", "windows")
-    return spreads and size(reader.outputs[0].type) > size(variable.type)
+    return isinstance(lower, IndexMap) and lower.repeats and size(reader.outputs[0].type) > size(variable.type)
 
 
 def _tells_axes_apart(equation: Equation) -> bool:
     """Whether an element's axes say where it is read: its position alone does not."""
     lower = equation.primitive.lower
-    return isinstance(lower, IndexMap) and lower.kind not in ("reshape", "squeeze")
+    return isinstance(lower, IndexMap) and not lower.keeps_order

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
 
-from tracer.ir.primitive import Scatter, Structured
 from tracer.ir.program import Atom, Equation, Program, Var
-from tracer.primitives.control.divergence import mask_position
-from tracer.schedule.elements.in_place_updates import is_computed_in_place, is_update, reads_its_array
+from tracer.schedule.elements.in_place_updates import is_update, reads_its_array
 from tracer.schedule.elements.puller import is_name
 from tracer.schedule.plan.fusion import plan_block
 from tracer.schedule.plan.steps import BlockPlan, Rename
@@ -18,9 +15,10 @@ from tracer.schedule.terms.schedules import Schedules
 class Versions:
     """Which values of a program are versions of one array, so that one memory can hold them, one after another."""
 
-    def __init__(self, program: Program, plan: BlockPlan) -> None:
+    def __init__(self, program: Program, plan: BlockPlan, schedules: Schedules) -> None:
         self.program = program
         self.plan = plan
+        self.schedules = schedules
 
     @cached_property
     def definitions(self) -> dict[Var, Equation]:
@@ -38,14 +36,18 @@ class Versions:
     def of(self, atom: Var) -> list[Var]:
         """Return the value, the value that it updates, and so on, while each is last read by its update."""
         chain, definitions = [atom], self.definitions
-        while (equation := definitions.get(chain[-1])) is not None:
-            before = updated(equation, chain[-1], definitions)
+        while chain[-1] in definitions:
+            before = self.before(chain[-1])
             if not isinstance(before, Var) or before not in definitions or before in self.plan.inline:
                 break
             if not self._is_last(chain[-1], before) or is_name(definitions[before]):  # for memory that is there
                 break
             chain.append(before)
         return chain
+
+    def before(self, version: Var) -> Atom | None:
+        """Return the array that is changed into a version, or None where that may have to be kept."""
+        return self.schedules.overwritten(self.definitions[version], version, self.definitions)
 
     def _is_last(self, result: Var, before: Var) -> bool:
         """Whether the equation that turns a value into the result is its last reader, once, and by no other name."""
@@ -75,33 +77,13 @@ class Versions:
         return True
 
 
-def updated(equation: Equation, result: Var, definitions: Mapping[Var, Equation]) -> Atom | None:
-    """Return the array that a scatter, update or loop changes into a result.
-
-    Return None where the array may have to be kept.
-    """
-    params, position = equation.params, equation.outputs.index(result)
-    match equation.primitive.lower:
-        case Scatter():
-            first = None if is_computed_in_place(equation, definitions) else 0
-        case Structured("scan") if position < params["carries"]:
-            first = params["consts"]
-        case Structured("while") if mask_position(params) is None:
-            first = params["cond_consts"] + params["body_consts"]
-        case _:
-            first = None
-    return None if first is None else equation.inputs[first + position]
-
-
 def kept_operand(equation: Equation, position: int, schedules: Schedules) -> int | None:
     """Return the operand of a cond that every branch returns as the result at `position`, updated or not, else None."""
     found: set[int | None] = set()
     for branch in equation.params["branches"]:
         atom: Atom | None = branch.outputs[position]
         if atom not in branch.inputs and isinstance(atom, Var):
-            versions = Versions(branch, plan_block(branch, schedules))
-            oldest = versions.of(atom)[-1]
-            definition = versions.definitions[oldest]
-            atom = updated(definition, oldest, versions.definitions)
+            versions = Versions(branch, plan_block(branch, schedules), schedules)
+            atom = versions.before(versions.of(atom)[-1])
         found.add(branch.inputs.index(atom) if isinstance(atom, Var) and atom in branch.inputs else None)
     return 1 + number if len(found) == 1 and (number := found.pop()) is not None else None

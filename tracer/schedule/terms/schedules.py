@@ -1,7 +1,7 @@
 """Schedules as data: one record for each way of lowering, kept in the file that writes it.
 
-`dispatch.SCHEDULES` lists them all. Fusion asks a record which operands must be in memory. The writer of a block calls
-its `write`, and the reports of cost call its `cost`.
+`dispatch.SCHEDULES` lists them all. Fusion asks a record which operands must be in memory, plans of memory which
+operand a result overwrites. The writer of a block calls its `write`, and the reports of cost call its `cost`.
 """
 
 from __future__ import annotations
@@ -40,6 +40,24 @@ def no_operands(equation: Equation, values: Values) -> Sequence[Atom]:
     return ()
 
 
+Definitions = Mapping[Var, Equation]
+
+
+def never(equation: Equation, definitions: Definitions) -> bool:
+    """Return False."""
+    return False
+
+
+def always(equation: Equation, definitions: Definitions) -> bool:
+    """Return True."""
+    return True
+
+
+def no_overwritten(equation: Equation, position: int, definitions: Definitions) -> Atom | None:
+    """Return None: the operands stay unchanged."""
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """One way of lowering.
@@ -47,7 +65,9 @@ class Schedule:
     lowering, kind: the lowering record that it is for, and its `kind`, empty for every kind. cost: work of an equation,
     from the costs of its nested programs. write: writes an equation that is no part of a nest, given its block's writer
     (Any: `BlockWriter` stands above this file). None where passes expand the equation or nests compute its elements.
-    operands_in_memory: operands that must be arrays in memory.
+    operands_in_memory: operands that must be arrays in memory. stores_anew: whether loops of its own store the whole
+    result, given the equations before it. overwritten: the operand whose memory the result at a position keeps, with
+    changes. None where the operand may have to stay.
     """
 
     lowering: type
@@ -55,6 +75,8 @@ class Schedule:
     cost: Callable[[Equation, Nested], Cost]
     write: Callable[[Any, Equation], None] | None = None
     operands_in_memory: Callable[[Equation, Values], Sequence[Atom]] = all_operands
+    stores_anew: Callable[[Equation, Definitions], bool] = never
+    overwritten: Callable[[Equation, int, Definitions], Atom | None] = no_overwritten
 
 
 class Schedules:
@@ -72,6 +94,10 @@ class Schedules:
         if found is None:
             raise InternalError(f"{equation.primitive.name} has no schedule: {lower}")
         return found
+
+    def overwritten(self, equation: Equation, result: Var, definitions: Definitions) -> Atom | None:
+        """Return the array that the equation changes into a result, or None where that may have to be kept."""
+        return self.of(equation).overwritten(equation, equation.outputs.index(result), definitions)
 
     def write(self, writer: Any, equation: Equation) -> None:
         """Write an equation by its schedule, given its block's writer. Raises InternalError where there is none."""

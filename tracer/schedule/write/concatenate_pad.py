@@ -10,7 +10,7 @@ from tracer.ir.primitive import Join
 from tracer.ir.program import Atom, Equation
 from tracer.schedule.terms.affine import scaled, shifted
 from tracer.schedule.terms.cost import join_cost
-from tracer.schedule.terms.schedules import Schedule, no_operands
+from tracer.schedule.terms.schedules import Schedule, always, no_operands
 from tracer.schedule.terms.value_locations import Memory
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
@@ -106,5 +106,5 @@ def _fill(writer: BlockWriter, target: Memory, value: Atom, boxes: Sequence[Box]
         f.invoke()
 
 
-CONCATENATE: Final = Schedule(Join, "concatenate", join_cost, write_concatenate, no_operands)
-PAD: Final = Schedule(Join, "pad", join_cost, write_pad, no_operands)
+CONCATENATE: Final = Schedule(Join, "concatenate", join_cost, write_concatenate, no_operands, always)
+PAD: Final = Schedule(Join, "pad", join_cost, write_pad, no_operands, always)

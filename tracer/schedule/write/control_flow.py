@@ -19,14 +19,15 @@ from tracer.ir.primitive import Structured
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import StackType, Type, with_shape
+from tracer.primitives.control.divergence import mask_position
 from tracer.schedule.elements.divergent.analysis import lane_fit, shared_arrays
-from tracer.schedule.elements.in_place_updates import is_made_anew, is_most, is_update
+from tracer.schedule.elements.in_place_updates import is_most, is_update
 from tracer.schedule.plan.fusion import plan_block
 from tracer.schedule.plan.steps import BlockPlan
 from tracer.schedule.plan.update_chains import kept_operand
 from tracer.schedule.terms.affine import plus, scaled, shifted
 from tracer.schedule.terms.cost import NOTHING, Cost, Nested, nested_cost
-from tracer.schedule.terms.schedules import Schedule, Values
+from tracer.schedule.terms.schedules import Definitions, Schedule, Values
 from tracer.schedule.terms.value_locations import Element, Memory, Scalars, Source, StackSource
 from tracer.schedule.write.divergent_loops import shared_results, write_lanes
 from tracer.schedule.write.growable_stacks import copy_stack, new_stack, own_stack, stack_of
@@ -100,15 +101,17 @@ class Carries:
         positions = [n for n, size in enumerate(sizes) if size >= _MIN_IN_TURN]
         definitions = {v: e for e in program.equations for v in e.outputs}
         made = {n: definitions.get(a) for n in positions if isinstance(a := program.outputs[n], Var)}
-        if not any(e is not None and (is_made_anew(e, definitions) or is_update(e)) for e in made.values()):
+        schedules = self.writer.module.schedules
+        anew = {n for n, e in made.items() if e is not None and schedules.of(e).stores_anew(e, definitions)}
+        if not anew and not any(e is not None and is_update(e) for e in made.values()):
             return
-        plan = plan_block(program, self.writer.module.schedules)
+        plan = plan_block(program, schedules)
         for n, equation in made.items():
             old, new = program.inputs[first_input + n], program.outputs[n]
             alone = sum(new is other for other in program.outputs) == 1
             if equation is None or not alone or not isinstance(new, Var):
                 continue
-            if not is_made_anew(equation, definitions) and not _must_keep(equation, old, new, plan):
+            if n not in anew and not _must_keep(equation, old, new, plan):
                 continue
             if not plan.may_overwrite(old, new, equation):
                 self.spare[n] = self.writer.allocate(new.type)
@@ -421,7 +424,19 @@ def _cond_cost(equation: Equation, nested: Nested) -> Cost:
     return max(nested, key=lambda cost: cost.work, default=NOTHING)
 
 
-WHILE: Final = Schedule(Structured, "while", _while_cost, write_while, _operands_in_memory)
+def _carry_of_while(equation: Equation, position: int, definitions: Definitions) -> Atom | None:
+    """Return the carry. None where lanes stop one by one: their loop stores results of its own."""
+    params = equation.params
+    first = params["cond_consts"] + params["body_consts"]
+    return equation.inputs[first + position] if mask_position(params) is None else None
+
+
+def _carry_of_scan(equation: Equation, position: int, definitions: Definitions) -> Atom | None:
+    params = equation.params
+    return equation.inputs[params["consts"] + position] if position < params["carries"] else None
+
+
+WHILE: Final = Schedule(Structured, "while", _while_cost, write_while, _operands_in_memory, overwritten=_carry_of_while)
 FOR: Final = Schedule(Structured, "for", nested_cost, write_for, _operands_in_memory)
-SCAN: Final = Schedule(Structured, "scan", _scan_cost, write_scan, _operands_in_memory)
+SCAN: Final = Schedule(Structured, "scan", _scan_cost, write_scan, _operands_in_memory, overwritten=_carry_of_scan)
 COND: Final = Schedule(Structured, "cond", _cond_cost, write_cond)

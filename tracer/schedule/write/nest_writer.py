@@ -36,7 +36,7 @@ from tracer.ir.reductions import identity
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.elements.gather_bounds import FaultSites
 from tracer.schedule.elements.index_set_splitting import Box
-from tracer.schedule.elements.pointwise import convert
+from tracer.schedule.elements.pointwise import ON_BOOL, convert
 from tracer.schedule.elements.puller import Puller, is_reduction
 from tracer.schedule.loops.collapse import Axis, collapse
 from tracer.schedule.plan.steps import Nest
@@ -167,7 +167,7 @@ class NestWriter:
         element = self.puller.element(equation.inputs[0], tuple(index))
         sums = []
         for value in element:
-            op = _ON_BOOL.get(lower.op, lower.op) if dtypes.is_bool(value.dtype) else lower.op
+            op = ON_BOOL.get(lower.op, lower.op) if dtypes.is_bool(value.dtype) else lower.op
             x = convert(self.body, value, dtypes.accumulator_dtype(value.dtype))
             sums.append(Sum(equation.outputs[0], op, x, Register(x.dtype, "total")))
             if self.puller.sites.origins is not None and equation.source is not None:
@@ -196,14 +196,6 @@ class Sum:
     op: ScalarOp
     value: Operand
     result: Register
-
-
-_ON_BOOL = {
-    ScalarOp.ADD: ScalarOp.OR,
-    ScalarOp.MUL: ScalarOp.AND,
-    ScalarOp.MAX: ScalarOp.OR,
-    ScalarOp.MIN: ScalarOp.AND,
-}
 
 
 def _store(builder: Builder, target: Memory, position: Affine, element: Element) -> None:

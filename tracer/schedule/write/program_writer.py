@@ -95,7 +95,7 @@ class BlockWriter:
         self.owned: set[Var] = {v for v, on in zip(program.inputs, own, strict=True) if on}
         self.shared: set[Var] = set()  # values whose memory goes by several names
         self.framed: set[Var] = set()  # updates whose targets already hold the elements around them
-        self.versions = Versions(program, self.plan)
+        self.versions = Versions(program, self.plan, module.schedules)
         inputs_set = set(program.inputs)
         for atom, target in zip(program.outputs, targets, strict=True):
             if isinstance(atom, Var) and target is not None and atom not in inputs_set:

@@ -17,22 +17,21 @@ from tracer.ir.types import size
 from tracer.primitives.arrays.indexing.dimension_numbers import ScatterDimensionNumbers
 from tracer.schedule.elements.complex.arithmetic import combine
 from tracer.schedule.elements.gather_bounds import scatter_window, update_window
-from tracer.schedule.elements.in_place_updates import is_most, is_stored_at_once, reads_its_array
+from tracer.schedule.elements.in_place_updates import (
+    is_computed_in_place,
+    is_most,
+    is_stored_at_once,
+    reads_its_array,
+)
+from tracer.schedule.elements.pointwise import ON_BOOL
 from tracer.schedule.elements.puller import is_map
 from tracer.schedule.terms.affine import Affine, flatten, plus, scaled, shifted
 from tracer.schedule.terms.cost import Cost, Nested, no_cost
-from tracer.schedule.terms.schedules import CHEAP, Schedule, Values
+from tracer.schedule.terms.schedules import CHEAP, Definitions, Schedule, Values
 from tracer.schedule.terms.value_locations import Element, Memory, Scalars
 from tracer.schedule.write.concatenate_pad import around
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
-
-_ON_BOOL = {
-    ScalarOp.ADD: ScalarOp.OR,
-    ScalarOp.MUL: ScalarOp.AND,
-    ScalarOp.MAX: ScalarOp.OR,
-    ScalarOp.MIN: ScalarOp.AND,
-}
 
 
 def memory_with_values(writer: BlockWriter, equation: Equation, operand: Atom, variable: Var) -> Memory:
@@ -107,7 +106,7 @@ def _combine(
     place = plus(target.start, scaled(flatten(index, target.type.shape), len(value)))
     if len(value) == 1 or op is ScalarOp.ADD:
         for part, x in enumerate(value):
-            actual = _ON_BOOL.get(op, op) if dtypes.is_bool(x.dtype) else op
+            actual = ON_BOOL.get(op, op) if dtypes.is_bool(x.dtype) else op
             f.builder.update(target.buffer, Address(place.constant + part, place.terms), actual, x, mask=live)
         return
     fill = [0] * len(value)
@@ -206,12 +205,29 @@ def _operands_of_alias(equation: Equation, values: Values) -> Sequence[Atom]:
 
 def _scatter_cost(equation: Equation, nested: Nested) -> Cost:
     """Return an operation, or a move, for each element of the updates; other elements stay unchanged."""
-    lower = equation.primitive.lower
+    lower, count = equation.primitive.lower, size(equation.inputs[2].type)
     assert isinstance(lower, Scatter)
-    count = size(equation.inputs[1 if lower.kind == "slice" else 2].type)
     return Cost(moves=count) if lower.op is None else Cost(flops=count)
 
 
-SCATTER: Final = Schedule(Scatter, "windows", _scatter_cost, write_scatter, _operands_of_scatter)
-UPDATE_SLICE: Final = Schedule(Scatter, "slice", _scatter_cost, write_update_slice, _operands_of_update)
+def _update_cost(equation: Equation, nested: Nested) -> Cost:
+    """Return a move for each new value."""
+    return Cost(moves=size(equation.inputs[1].type))
+
+
+def _scattered_into(equation: Equation, position: int, definitions: Definitions) -> Atom | None:
+    return equation.inputs[0]
+
+
+def _updated(equation: Equation, position: int, definitions: Definitions) -> Atom | None:
+    """Return the array, or None where new values are computed from it while they are stored."""
+    return None if is_computed_in_place(equation, definitions) else equation.inputs[0]
+
+
+SCATTER: Final = Schedule(
+    Scatter, "windows", _scatter_cost, write_scatter, _operands_of_scatter, overwritten=_scattered_into
+)
+UPDATE_SLICE: Final = Schedule(
+    Scatter, "slice", _update_cost, write_update_slice, _operands_of_update, is_computed_in_place, _updated
+)
 ALIAS: Final = Schedule(Alias, "", no_cost, write_alias, _operands_of_alias)

@@ -18,7 +18,7 @@ from tracer.schedule.elements.pointwise import convert, scalar_op
 from tracer.schedule.elements.puller import is_reduction
 from tracer.schedule.terms.affine import Affine, of_register, scaled, shifted
 from tracer.schedule.terms.cost import flops_of_operand
-from tracer.schedule.terms.schedules import Schedule, Values
+from tracer.schedule.terms.schedules import Schedule, Values, always
 from tracer.schedule.terms.value_locations import Element
 from tracer.schedule.write.function_writer import FunctionWriter
 from tracer.schedule.write.program_writer import BlockWriter
@@ -123,4 +123,4 @@ def _operands_in_memory(equation: Equation, values: Values) -> Sequence[Atom]:
     return () if is_reduction(equation) else equation.inputs
 
 
-REDUCE: Final = Schedule(Reduce, "", flops_of_operand, write_serial_reduction, _operands_in_memory)
+REDUCE: Final = Schedule(Reduce, "", flops_of_operand, write_serial_reduction, _operands_in_memory, always)

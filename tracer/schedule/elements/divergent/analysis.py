@@ -8,7 +8,6 @@ count them. Each vector of lanes then has its own carries.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -19,7 +18,7 @@ from tracer.ir.loop import Block, Buffer, For, Register, Space, While
 from tracer.ir.loop.build import Builder
 from tracer.ir.loop.varying import varying_from
 from tracer.ir.loop.walk import results_of, statements_of
-from tracer.ir.primitive import Effect, Gather, Structured
+from tracer.ir.primitive import Effect, Gather
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.types import StackType, Type
 from tracer.passes.base.loops import Loop, loop_of
@@ -96,20 +95,11 @@ def _read_anywhere(program: Program) -> set[Var]:
     for equation in program.equations:
         if isinstance(equation.primitive.lower, Gather):
             found.add(equation.inputs[0])
-        for outer, inner in _handed_on(equation):
-            found.update(a for a, v in zip(outer, inner.inputs, strict=False) if v in _read_anywhere(inner))
+        loop = loop_of(equation)
+        if loop is not None:
+            read, inputs = _read_anywhere(loop.body), loop.body.inputs[len(loop.count) :]
+            found.update(a for a, v in zip((*loop.consts, *loop.carry, *loop.xs), inputs, strict=True) if v in read)
     return {v for v in program.inputs if v in found}
-
-
-def _handed_on(equation: Equation) -> Iterator[tuple[tuple[Atom, ...], Program]]:
-    """Yield the bodies of loops, with their operands."""
-    match equation.primitive.lower:
-        case Structured("while"):
-            yield equation.inputs[equation.params["cond_consts"] :], equation.params["body"]
-        case Structured("scan"):
-            yield equation.inputs, equation.params["body"]
-        case _:
-            pass
 
 
 def _fits(equation: Equation, fit: LaneFit, *, in_step: bool) -> bool:

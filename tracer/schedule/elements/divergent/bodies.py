@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from tracer.ir import dtypes
 from tracer.ir.loop import Carry, Fault, Operand, Register
 from tracer.ir.loop.build import Builder, constant
-from tracer.ir.primitive import Effect, Structured
+from tracer.ir.primitive import Effect
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import StackType, Type
+from tracer.passes.base.loops import loop_of
 from tracer.primitives.control.divergence import assume, mask_position
 from tracer.schedule.elements.gather_bounds import FaultSites
 from tracer.schedule.elements.puller import Plan, Puller, is_map
@@ -101,13 +102,10 @@ class LaneWriter:
 
     def loop(self, equation: Equation, given: Sequence[Given]) -> list[Element]:
         """Write a loop in the lane and return its results there."""
-        match equation.primitive.lower:
-            case Structured("while"):
-                return self._while(equation, given)
-            case Structured("scan"):
-                return self._scan(equation, given)
-            case _:
-                raise MisfitError
+        loop = loop_of(equation)
+        if loop is None or loop.count:
+            raise MisfitError
+        return self._scan(equation, given) if loop.cond is None else self._while(equation, given)
 
     def _block(self, program: Program, given: Sequence[Given]) -> tuple[list[Element], Operand | None]:
         """Return the outputs in the lane, and a predicate that no fault was recorded (None where none can be)."""
