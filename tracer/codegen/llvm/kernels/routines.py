@@ -17,7 +17,7 @@ from tracer.codegen.llvm.kernels.gemm.dispatch import (
     BLAS_KINDS,
     BLAS_LETTER,
     SHORT_KIND,
-    THREADS,
+    blas_threads,
     gemm_calls,
     gemm_definition,
     gemm_split,
@@ -94,7 +94,7 @@ def _gemm_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> li
 def _gemm(kind: str) -> Routine:
     blas, letter = "scipy.linalg.cython_blas", BLAS_LETTER[kind]
     symbols = tuple((f"tracer_blas_{letter}{r}", blas, f"{letter}{r}") for r in ("gemm", "gemv"))
-    alone = (THREADS, gemm_definition(kind))
+    alone = (blas_threads(), gemm_definition(kind))
     texts = {f"library.alone.gemm_{kind}": alone, f"library.split.gemm_{kind}": (*alone, gemm_split(kind))}
     if kind in OWN_KINDS:
         skinny = (skinny_kind(form, count, kind) for form in FORMS for count in COUNTS)

@@ -59,7 +59,7 @@ _ROUTINES: Final = (
 def pool_text() -> str:
     """Return the text of the pool; where there are no POSIX threads, callers do all work themselves."""
     if os.name != "posix":
-        return routines(_FOLDER, ("serial",))
+        return routines(_FOLDER / "serial", ("share", "share_evenly", "reset", "stop"))
     function, argument = ("x86.sse2.pause", "") if is_x86() else ("aarch64.hint", "i32")
     values = {
         "Threads.pause_declaration": f"declare void @llvm.{function}({argument})",

@@ -6,11 +6,14 @@ this convolution (Bluestein 1970, IEEE Trans. Audio Electroacoust. 18(4)).
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tracer.codegen.llvm.kernels.fft.butterflies import LANES, Code, Pair
 from tracer.codegen.llvm.kernels.fft.layouts import BACK, EVEN, FRONT, ODD, text_of
-from tracer.codegen.llvm.kernels.fft.shared_texts import GIVEN, freed, memory, planned
+from tracer.codegen.llvm.kernels.fft.shared_texts import GIVEN, freed, memory, plan_offsets, planned
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import kept, loop
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import Shape
+from tracer.codegen.llvm.toolchain.native_text import expanded, routines
 
 
 def convolution_texts(s: Shape) -> str:
@@ -139,48 +142,9 @@ entry:
 
 
 def _chirp(s: Shape) -> str:
-    """Return the function of one line as a convolution. memory: of three lines of the longer length."""
-    return f"""\
-define internal void @chirp(ptr %source, ptr %target, ptr %memory, ptr %plan, i64 %kind, i64 %bits, i64 %grain) #0 {{
-entry:
-{planned("h", "chirped", "chirp", "spectrum")}
-  %one = alloca {s.element}, align 8
-  store {s.element} 1.0, ptr %one, align 8
-  %one.bits = ptrtoint ptr %one to i64
-  %scale = inttoptr i64 %bits to ptr
-  %longer = mul i64 %h, 2
-  %other = getelementptr {s.element}, ptr %memory, i64 %longer
-  %matrix = getelementptr {s.element}, ptr %other, i64 %longer
-  %halved = udiv i64 %chirped, 2
-  %half = add i64 %halved, 1
-  switch i64 %kind, label %complex [ i64 2, label %real  i64 3, label %mirror ]
-complex:
-  %is.back = icmp ne i64 %kind, 0
-  call void @turned.in(ptr %source, ptr %memory, ptr %chirp, i64 %chirped, i64 %h, i1 %is.back)
-  br label %run
-real:
-  call void @turned.in.real(ptr %source, ptr %memory, ptr %chirp, i64 %chirped, i64 %h)
-  br label %run
-mirror:
-  call void @mirrored(ptr %source, ptr %other, i64 %chirped)
-  call void @turned.in(ptr %other, ptr %memory, ptr %chirp, i64 %chirped, i64 %h, i1 false)
-  br label %run
-run:
-  call void @line(ptr %memory, ptr %other, ptr %matrix, ptr %plan, i64 0, i64 %one.bits, i64 %grain)
-  call void @multiplied(ptr %other, ptr %spectrum, i64 %h)
-  call void @line(ptr %other, ptr %memory, ptr %matrix, ptr %plan, i64 1, i64 %one.bits, i64 %grain)
-  switch i64 %kind, label %put [ i64 2, label %put.half  i64 3, label %put.real ]
-put:
-  %back = icmp ne i64 %kind, 0
-  call void @turned.out(ptr %memory, ptr %target, ptr %chirp, i64 %chirped, ptr %scale, i1 %back)
-  ret void
-put.half:
-  call void @turned.out(ptr %memory, ptr %target, ptr %chirp, i64 %half, ptr %scale, i1 false)
-  ret void
-put.real:
-  call void @turned.out.real(ptr %memory, ptr %target, ptr %chirp, i64 %chirped, ptr %scale)
-  ret void
-}}"""
+    """Return the function of one line as a convolution."""
+    values = {**plan_offsets(), "Line.element": s.element}
+    return expanded(routines(Path(__file__).parents[1] / "ll" / "fft", ("chirp",)), values)
 
 
 def _some_chirps(s: Shape) -> str:

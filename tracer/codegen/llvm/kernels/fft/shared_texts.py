@@ -19,6 +19,11 @@ def planned(*names: str) -> str:
     )
 
 
+def plan_offsets() -> dict[str, int | str]:
+    """Return the offsets in bytes of a plan's words, as `Plan.word`."""
+    return {f"Plan.{name}": 8 * n for n, name in enumerate(_PLAN)}
+
+
 GIVEN: Final = (
     "ptr %source", "ptr %target", "i64 %kind", "i64 %count", "i64 %inner", "i64 %inputs", "i64 %outputs",
     "i64 %bits", "ptr %plan", "ptr %work", "i64 %grain",

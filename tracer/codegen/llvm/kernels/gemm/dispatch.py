@@ -9,12 +9,14 @@ for Ctrl-C. Texts are shared by programs and see the size of a panel only when t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept, unless_stopped
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import loop as counted
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import DEPTH, KINDS
 from tracer.codegen.llvm.kernels.transpose import SYMBOL
+from tracer.codegen.llvm.toolchain.native_text import routines
 from tracer.ir import loop
 
 BLAS_KINDS: Final = ("f32", "f64", "c64", "c128")
@@ -29,11 +31,11 @@ _ONE: Final = {
     "c64": "[2 x float] [float 1.0, float 0.0]", "c128": "[2 x double] [double 1.0, double 0.0]",
 }  # fmt: skip
 
-THREADS: Final = """\
-@tracer_blas_threads = external global i32
-declare void @tracer_blas_set_threads(i32)
-"""
-"""Declarations that all definitions here need, once in a module."""
+
+def blas_threads() -> str:
+    """Return the routines by which callers limit BLAS to one thread, once in a module."""
+    folder = Path(__file__).parents[1] / "ll" / "blas"
+    return routines(folder, ("declarations", "limit_threads", "restore_threads"))
 
 
 def gemm_calls(kind: str, kernel: loop.Kernel, sizes: Sequence[int], spelled: Sequence[str]) -> list[str]:
@@ -357,19 +359,9 @@ attributes #2 = {{ nounwind }}
 def on_one_thread(call: str) -> str:
     """Return the call, with BLAS limited to one thread around it, and the end of the function."""
     return f"""\
-  %threads = load i32, ptr @tracer_blas_threads, align 4
-  %several = icmp sgt i32 %threads, 1
-  br i1 %several, label %reduce, label %run
-reduce:
-  call void @tracer_blas_set_threads(i32 1)
-  br label %run
-run:
+  %threads = call i32 @library.limit_threads()
   {call}
-  br i1 %several, label %restore, label %done
-restore:
-  call void @tracer_blas_set_threads(i32 %threads)
-  br label %done
-done:
+  call void @library.restore_threads(i32 %threads)
   ret void"""
 
 

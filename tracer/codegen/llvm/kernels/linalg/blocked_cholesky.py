@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tracer.codegen.llvm.kernels.gemm.dispatch import BLAS_LETTER, THREADS, on_one_thread
+from tracer.codegen.llvm.kernels.gemm.dispatch import BLAS_LETTER, blas_threads, on_one_thread
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept, loop, onward
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import KINDS
 from tracer.codegen.llvm.kernels.transpose import SYMBOL
@@ -23,7 +23,7 @@ _BLOCK: Final = 64  # columns; 32 to 96 differ by a twentieth
 
 def blocked_text(kind: str) -> tuple[str, ...]:
     """Return the texts that calls need."""
-    return THREADS, _DECLARED, _common(kind), _potrf(kind)
+    return blas_threads(), _DECLARED, _common(kind), _potrf(kind)
 
 
 _DECLARED: Final = """\

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tracer.codegen.llvm.kernels.gemm.dispatch import BLAS_LETTER, THREADS, on_one_thread
+from tracer.codegen.llvm.kernels.gemm.dispatch import BLAS_LETTER, blas_threads, on_one_thread
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept, onward
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import KINDS
-from tracer.codegen.llvm.kernels.linalg.lapack import TRSM_LETTERS
+from tracer.codegen.llvm.kernels.linalg.lapack import TRSM_HEAD, trsm_letters
 from tracer.codegen.llvm.kernels.transpose import SYMBOL
 from tracer.ir import loop
 
@@ -55,7 +55,7 @@ entry:
 {on_one_thread(share)}
 }}
 {_part(kind)}"""
-    return THREADS, text
+    return blas_threads(), trsm_letters(), text
 
 
 def _negated(kind: str) -> str:
@@ -134,7 +134,7 @@ entry:
   %sizes = alloca [4 x i32], align 4
   %less = alloca [{_BLOCK * _STRIP} x {element}], align 64
 {kept(*_GIVEN)}
-{TRSM_LETTERS}
+{TRSM_HEAD}
   %rows.slot = getelementptr i32, ptr %sizes, i64 1
   %columns.slot = getelementptr i32, ptr %sizes, i64 2
   %x.step.slot = getelementptr i32, ptr %sizes, i64 3
@@ -143,6 +143,7 @@ entry:
   %x.step = trunc i64 %x.row to i32
   store i32 %n.narrow, ptr %sizes
   store i32 %x.step, ptr %x.step.slot
+  %is.lower = icmp ne i64 %lower, 0
   %is.below = xor i1 %is.lower, %is.turned
   %is.above = xor i1 %is.below, true
   %goes.down = select i1 %is.left, i1 %is.below, i1 %is.above

@@ -14,10 +14,12 @@ A matrix that is not positive definite gets a NaN as its last element.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
-from tracer.codegen.llvm.kernels.gemm.dispatch import BLAS_LETTER, THREADS, on_one_thread
+from tracer.codegen.llvm.kernels.gemm.dispatch import BLAS_LETTER, blas_threads, on_one_thread
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import onward
+from tracer.codegen.llvm.toolchain.native_text import routines
 
 _ITEM: Final = {"f32": ("float", 1), "f64": ("double", 1), "c64": ("float", 2), "c128": ("double", 2)}
 _ONE: Final = {
@@ -29,7 +31,8 @@ _NAN: Final = {"float": "0x7FF8000000000000", "double": "0x7FF8000000000000"}
 
 def definition(routine: str, kind: str) -> tuple[str, ...]:
     """Return the texts that calls of a routine need."""
-    return THREADS, {"potrf": _potrf, "getrf": _getrf, "trsm": _trsm}[routine](kind)
+    text = {"potrf": _potrf, "getrf": _getrf, "trsm": _trsm}[routine](kind)
+    return (blas_threads(), trsm_letters(), text) if routine == "trsm" else (blas_threads(), text)
 
 
 def external(routine: str, kind: str) -> tuple[str, str, str]:
@@ -90,26 +93,19 @@ ptr %info)
 {_END}"""
 
 
-TRSM_LETTERS: Final = """\
+def trsm_letters() -> str:
+    """Return the routine that writes trsm's letters, once in a module. `TRSM_HEAD` calls it."""
+    return routines(Path(__file__).parents[1] / "ll" / "blas", ("trsm_letters",))
+
+
+TRSM_HEAD: Final = """\
   %letters = alloca [4 x i8], align 4
   %letter1 = getelementptr i8, ptr %letters, i64 1
   %letter2 = getelementptr i8, ptr %letters, i64 2
   %letter3 = getelementptr i8, ptr %letters, i64 3
+  call void @library.trsm_letters(ptr %letters, i64 %left, i64 %lower, i64 %form, i64 %unit)
   %is.left = icmp ne i64 %left, 0
-  %is.lower = icmp ne i64 %lower, 0
-  %is.unit = icmp ne i64 %unit, 0
-  %is.turned = icmp ne i64 %form, 0
-  %is.adjoint = icmp eq i64 %form, 2
-  %side = select i1 %is.left, i8 82, i8 76
-  %triangle = select i1 %is.lower, i8 85, i8 76
-  %turned = select i1 %is.adjoint, i8 67, i8 84
-  %operation = select i1 %is.turned, i8 %turned, i8 78
-  %diagonal = select i1 %is.unit, i8 85, i8 78
-  store i8 %side, ptr %letters
-  store i8 %triangle, ptr %letter1
-  store i8 %operation, ptr %letter2
-  store i8 %diagonal, ptr %letter3"""
-"""trsm's letters in its order, from our flags. It reads by columns, so sides and triangles change."""
+  %is.turned = icmp ne i64 %form, 0"""
 
 
 def _trsm(kind: str) -> str:
@@ -129,13 +125,13 @@ declare void @tracer_blas_{letter}trsm(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, p
 {declared}
 {_stack("trsm", kind, ("a", "x"), ("n", "others", "left", "lower", "form", "unit"))}
 {_slots("n", "others")}
-{TRSM_LETTERS}
+{TRSM_HEAD}
   %form.slot = alloca i8, align 1
   %is.flat = xor i1 %is.turned, %is.left
   %form.one = select i1 %is.flat, i8 84, i8 78
   store i8 %form.one, ptr %form.slot
   %is.vector = icmp eq i64 %others, 1
-  %is.plain = xor i1 %is.adjoint, true
+  %is.plain = icmp ne i64 %form, 2
   %is.single = and i1 %is.vector, %is.plain
   %rows.slot = select i1 %is.left, ptr %others.slot, ptr %n.slot
   %columns.slot = select i1 %is.left, ptr %n.slot, ptr %others.slot

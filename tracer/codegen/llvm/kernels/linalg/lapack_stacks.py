@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tracer.codegen.llvm.kernels.gemm.dispatch import THREADS, on_one_thread
+from tracer.codegen.llvm.kernels.gemm.dispatch import blas_threads, on_one_thread
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept, loop
 from tracer.ir import dtypes
 from tracer.primitives.linalg.lapack_calls import ROUTINES, Routine
@@ -55,7 +55,7 @@ entry:
 {on_one_thread(f"call void @tracer_share(ptr {some}, ptr %given, i64 %count, i64 1)")}
 }}
 {_some(routine, key, kind, words)}"""
-    return THREADS, text
+    return blas_threads(), text
 
 
 def _some(routine: Routine, key: str, kind: str, words: list[str]) -> str:

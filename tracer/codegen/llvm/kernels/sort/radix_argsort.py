@@ -12,9 +12,11 @@ digit is the same everywhere are skipped, and a sorted row is only scanned.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 from tracer.codegen.llvm.kernels.sort.numpy_sort import KINDS, item_size
+from tracer.codegen.llvm.toolchain.native_text import expanded, routines
 
 SYMBOL: Final = "tracer_radix_"
 _DIGIT: Final = 11  # bits of a pass
@@ -35,7 +37,7 @@ declare {words} @llvm.umin.v{lanes}i64({words}, {words})
 declare {words} @llvm.umax.v{lanes}i64({words}, {words})
 declare i64 @llvm.vector.reduce.umin.v{lanes}i64({words})
 declare i64 @llvm.vector.reduce.umax.v{lanes}i64({words})
-define i1 @{SYMBOL}{kind}(ptr %keys, ptr noalias %places, ptr noalias %spare, i64 %n) nounwind {{
+{_passes()}define i1 @{SYMBOL}{kind}(ptr %keys, ptr noalias %places, ptr noalias %spare, i64 %n) nounwind {{
 entry:
   %counts = alloca [{_PASSES * digits} x i32], align 64
   call void @llvm.memset.p0.i64(ptr align 64 %counts, i8 0, i64 {4 * _PASSES * digits}, i1 false)
@@ -44,7 +46,6 @@ entry:
 {_scan(kind)}
 {_range(kind)}
 {_words(kind)}
-{_passes()}
 {_insertions(kind)}
 done:
   ret i1 true
@@ -131,63 +132,15 @@ word:
 words.end:
   %lost = and i64 %seen.next, %left.mask
   %is.whole = icmp eq i64 %lost, 0
-  br label %round"""
+  %ordered = call ptr @radix.passes(ptr %spare, ptr %places, ptr %counts, i64 %n, i64 %kept)
+  br label %walk"""
 
 
 def _passes() -> str:
-    """Order the words digit by digit, from the least significant on."""
+    """Return the routine that orders words digit by digit."""
     digits = 1 << _DIGIT
-    return f"""\
-round:
-  %r = phi i64 [ 0, %words.end ], [ %r.next, %round.end ]
-  %from = phi ptr [ %spare, %words.end ], [ %from.next, %round.end ]
-  %to = phi ptr [ %places, %words.end ], [ %to.next, %round.end ]
-  %ordered = mul i64 %r, {_DIGIT}
-  %is.ordered = icmp uge i64 %ordered, %kept
-  br i1 %is.ordered, label %walk, label %add
-add:
-  %own.skip = mul i64 %r, {digits}
-  %own = getelementptr i32, ptr %counts, i64 %own.skip
-  %digit.at = add i64 %ordered, 32
-  %any = load i64, ptr %from, align 8
-  %any.shifted = lshr i64 %any, %digit.at
-  %any.digit = and i64 %any.shifted, {digits - 1}
-  %any.slot = getelementptr i32, ptr %own, i64 %any.digit
-  %any.count = load i32, ptr %any.slot, align 4
-  %any.wide = zext i32 %any.count to i64
-  %is.same = icmp eq i64 %any.wide, %n
-  br i1 %is.same, label %round.end, label %sum
-sum:
-  %d = phi i64 [ 0, %add ], [ %d.next, %sum ]
-  %begin = phi i32 [ 0, %add ], [ %begin.next, %sum ]
-  %count.at = getelementptr i32, ptr %own, i64 %d
-  %count = load i32, ptr %count.at, align 4
-  store i32 %begin, ptr %count.at, align 4
-  %begin.next = add i32 %begin, %count
-  %d.next = add i64 %d, 1
-  %d.more = icmp slt i64 %d.next, {digits}
-  br i1 %d.more, label %sum, label %move
-move:
-  %m = phi i64 [ 0, %sum ], [ %m.next, %move ]
-  %moved.at = getelementptr i64, ptr %from, i64 %m
-  %moved = load i64, ptr %moved.at, align 8
-  %shifted = lshr i64 %moved, %digit.at
-  %digit = and i64 %shifted, {digits - 1}
-  %slot = getelementptr i32, ptr %own, i64 %digit
-  %place = load i32, ptr %slot, align 4
-  %place.next = add i32 %place, 1
-  store i32 %place.next, ptr %slot, align 4
-  %place.wide = zext i32 %place to i64
-  %target = getelementptr i64, ptr %to, i64 %place.wide
-  store i64 %moved, ptr %target, align 8
-  %m.next = add i64 %m, 1
-  %m.more = icmp slt i64 %m.next, %n
-  br i1 %m.more, label %move, label %round.end
-round.end:
-  %from.next = phi ptr [ %from, %add ], [ %to, %move ]
-  %to.next = phi ptr [ %to, %add ], [ %from, %move ]
-  %r.next = add i64 %r, 1
-  br label %round"""
+    values = {"Digit.bits": _DIGIT, "Digit.count": digits, "Digit.mask": digits - 1}
+    return expanded(routines(Path(__file__).parents[1] / "ll" / "sort", ("radix_passes",)), values)
 
 
 def _insertions(kind: str) -> str:
@@ -195,11 +148,11 @@ def _insertions(kind: str) -> str:
     element, size = KINDS[kind], item_size(kind)
     return f"""\
 walk:
-  %i = phi i64 [ 0, %round ], [ %i.next, %walked ]
-  %start = phi i64 [ 0, %round ], [ %start.next, %walked ]
-  %before = phi i64 [ -1, %round ], [ %bits.here, %walked ]
-  %spent = phi i64 [ 0, %round ], [ %spent.next, %walked ]
-  %here.at = getelementptr i64, ptr %from, i64 %i
+  %i = phi i64 [ 0, %words.end ], [ %i.next, %walked ]
+  %start = phi i64 [ 0, %words.end ], [ %start.next, %walked ]
+  %before = phi i64 [ -1, %words.end ], [ %bits.here, %walked ]
+  %spent = phi i64 [ 0, %words.end ], [ %spent.next, %walked ]
+  %here.at = getelementptr i64, ptr %ordered, i64 %i
   %here = load i64, ptr %here.at, align 8
   %bits.here = lshr i64 %here, 32
   %position = and i64 %here, {2**32 - 1}
