@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from tracer.codegen.cuda.source import FAULT_SHIFT, CudaSource
+from tracer.ir import loop
 from tracer.ir.dtypes import short_name
-from tracer.ir.loop import Address, Block, Buffer, Constant, Function, Register, Space, View
 
 Json = dict[str, Any]
 Values = np.ndarray[Any, Any]
@@ -38,7 +38,8 @@ def manifest(
     parameters: list[Json] = []
     for p in source.parameters:
         record: Json = {"name": p.name, "kind": p.space.value, **_memory(p)}
-        held = next(data) if p.space is Space.CONSTANT else next(outside, None) if p.space is Space.INPUT else None
+        values = {loop.Space.CONSTANT: data, loop.Space.INPUT: outside}.get(p.space)
+        held = None if values is None else next(values, None)
         if held is not None:
             record["base64"] = base64.b64encode(np.ascontiguousarray(held).tobytes()).decode()
         parameters.append(record)
@@ -57,27 +58,27 @@ def manifest(
     }  # fmt: skip
 
 
-def _memory(buffer: Buffer) -> Json:
+def _memory(buffer: loop.Buffer) -> Json:
     return {
         "dtype": short_name(buffer.dtype), "size": buffer.size, "bytes": buffer.size * int(buffer.dtype.itemsize),
     }  # fmt: skip
 
 
-def _parameter(parameter: Buffer | Register) -> Json:
-    is_buffer = isinstance(parameter, Buffer)
+def _parameter(parameter: loop.Buffer | loop.Register) -> Json:
+    is_buffer = isinstance(parameter, loop.Buffer)
     record: Json = {"dtype": short_name(parameter.dtype), "pointer": is_buffer}
-    return {**record, "written": parameter.written} if isinstance(parameter, Buffer) else record
+    return {**record, "written": parameter.written} if isinstance(parameter, loop.Buffer) else record
 
 
 class _Entry:
     """Encoder of the entry's statements, which names its registers and collects the slots of the slab."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: loop.Function) -> None:
         self.slots: dict[str, Json] = {}
-        self._registers: dict[Register, str] = {}
-        self._buffers: dict[Buffer, str] = {p: p.name for p in function.parameters if isinstance(p, Buffer)}
+        self._registers: dict[loop.Register, str] = {}
+        self._buffers: dict[loop.Buffer, str] = {p: p.name for p in function.parameters if isinstance(p, loop.Buffer)}
 
-    def steps(self, block: Block) -> list[Json]:
+    def steps(self, block: loop.Block) -> list[Json]:
         return [self._of(statement) for statement in block.statements]
 
     def _of(self, x: Any) -> Any:
@@ -88,24 +89,24 @@ class _Entry:
                 return x.value
             case tuple():
                 return [self._of(item) for item in x]
-            case Buffer():
+            case loop.Buffer():
                 return self._buffer(x)
-            case Register():
+            case loop.Register():
                 return self._registers.setdefault(x, f"r{len(self._registers)}")
-            case Constant():
+            case loop.Constant():
                 return {"constant": x.bits.hex(), "dtype": short_name(x.dtype)}
-            case View():
+            case loop.View():
                 return {"buffer": self._of(x.buffer), "start": self._of(x.start)}
-            case Address():
+            case loop.Address():
                 return {"constant": x.constant, "terms": [[self._of(r), factor] for r, factor in x.terms]}
-            case Block():
+            case loop.Block():
                 return {"steps": self.steps(x), "yields": self._of(x.yields)}
             case np.dtype():
                 return short_name(x)
             case _:
                 return {"do": type(x).__name__.lower(), **{f.name: self._of(getattr(x, f.name)) for f in fields(x)}}
 
-    def _buffer(self, buffer: Buffer) -> str:
+    def _buffer(self, buffer: loop.Buffer) -> str:
         if buffer not in self._buffers:
             name = self._buffers[buffer] = f"{buffer.name}.{len(self.slots)}"
             self.slots[name] = {**_memory(buffer), "offset": buffer.offset}

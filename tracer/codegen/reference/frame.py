@@ -15,8 +15,8 @@ import numpy as np
 from tracer.codegen.reference.memory import Memory, Region, Violation
 from tracer.codegen.reference.races import Array, Clock
 from tracer.codegen.status import Status
+from tracer.ir import loop
 from tracer.ir.dtypes import BOOL
-from tracer.ir.loop import Address, Block, Buffer, Constant, Function, Module, Operand, Register, Space, View
 
 THREAD_AXES: Final = (-4, -3, -2)
 
@@ -40,14 +40,14 @@ class FaultRecord:
     values: tuple[int, ...]
 
 
-Run = Callable[["Frame", Block], list[Any]]
+Run = Callable[["Frame", loop.Block], list[Any]]
 
 
 @dataclass
 class Call:
     """One call of a module: the state that its functions share."""
 
-    module: Module
+    module: loop.Module
     callbacks: Sequence[Callback]
     iterations: Callable[[range], Sequence[int]]  # order of blocks and parallel iterations
     stop: Callable[[], bool] | None
@@ -64,21 +64,21 @@ class Call:
         self.stacks = [bytearray() for _ in range(self.module.stacks)]
         self.arena = np.zeros(self.module.arena, np.uint8)
         self.arena_memory = Memory(self.module.arena, self.names)
-        self.arena_regions: dict[Buffer, Region] = {}
+        self.arena_regions: dict[loop.Buffer, Region] = {}
 
-    def number(self, buffer: Buffer) -> int:
+    def number(self, buffer: loop.Buffer) -> int:
         """Return a number for a root buffer."""
         self.names.append(buffer.name)
         return len(self.names) - 1
 
-    def region(self, buffer: Buffer, data: Array, *, written: bool, read_only: bool = False) -> Region:
+    def region(self, buffer: loop.Buffer, data: Array, *, written: bool, read_only: bool = False) -> Region:
         """Bind the root buffer to fresh memory, or to an array of the caller's."""
         number = self.number(buffer)
         memory = Memory(len(data), self.names, owner=number if written else 0)
         raw = data.view(np.uint8) if buffer.dtype == BOOL else data
         return Region(buffer.name, buffer.dtype, buffer.size, raw, memory, number, read_only=read_only)
 
-    def arena_region(self, buffer: Buffer) -> Region:
+    def arena_region(self, buffer: loop.Buffer) -> Region:
         """Return a slice of the arena."""
         found = self.arena_regions.get(buffer)
         if found is None:
@@ -104,10 +104,10 @@ class Frame:
     loops around.
     """
 
-    def __init__(self, call: Call, function: Function, run_block: Run) -> None:
+    def __init__(self, call: Call, function: loop.Function, run_block: Run) -> None:
         self.call, self.function, self.run_block = call, function, run_block
-        self.values: dict[Register, Any] = {}
-        self.regions: dict[Buffer, Region] = {}
+        self.values: dict[loop.Register, Any] = {}
+        self.regions: dict[loop.Buffer, Region] = {}
         self.mask: Array | None = None
         self.lanes = 0
         self.depth = 0
@@ -123,22 +123,22 @@ class Frame:
         threads = self.clock.threads
         return lanes if threads is None else np.broadcast_shapes(threads.shape, lanes)
 
-    def value(self, operand: Operand) -> Any:
+    def value(self, operand: loop.Operand) -> Any:
         """Return an operand's value."""
-        return operand.value if isinstance(operand, Constant) else self.values[operand]
+        return operand.value if isinstance(operand, loop.Constant) else self.values[operand]
 
-    def run(self, block: Block) -> list[Any]:
+    def run(self, block: loop.Block) -> list[Any]:
         """Run a block and return the values that it yields."""
         return self.run_block(self, block)
 
-    def run_under(self, mask: Array | None, block: Block) -> list[Any]:
+    def run_under(self, mask: Array | None, block: loop.Block) -> list[Any]:
         """Run a block with only the lanes of `mask`."""
         outer, self.mask = self.mask, mask
         yields = self.run(block)
         self.mask = outer
         return yields
 
-    def uniform(self, operand: Operand, what: str) -> Any:
+    def uniform(self, operand: loop.Operand, what: str) -> Any:
         """Return an operand that must be equal in all lanes of a vector."""
         value = self.value(operand)
         if np.shape(value)[-1:] not in ((), (1,)):
@@ -153,13 +153,13 @@ class Frame:
 
     # -- memory ------------------------------------------------------------------------------------
 
-    def region(self, buffer: Buffer) -> Region:
+    def region(self, buffer: loop.Buffer) -> Region:
         """Return the region that a buffer is bound to here."""
-        if buffer.space is Space.ARENA:
+        if buffer.space is loop.Space.ARENA:
             return self.call.arena_region(buffer)
         return self.regions[buffer]
 
-    def index(self, address: Address) -> Any:
+    def index(self, address: loop.Address) -> Any:
         """Return an address: a Python integer, or an array where it varies."""
         total: Any = address.constant
         for register, coefficient in address.terms:
@@ -167,7 +167,7 @@ class Frame:
             total = total + coefficient * (value if isinstance(value, np.ndarray) else int(value))
         return total
 
-    def view(self, view: View) -> tuple[Region, int]:
+    def view(self, view: loop.View) -> tuple[Region, int]:
         """Return the region and start of a view with a uniform address."""
         start = self.index(view.start)
         if not isinstance(start, int):

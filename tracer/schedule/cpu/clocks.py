@@ -9,21 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from tracer.ir.loop import (
-    Block,
-    Copy,
-    For,
-    Function,
-    If,
-    Invoke,
-    Library,
-    LoopKind,
-    Module,
-    Statement,
-    Transpose,
-    While,
-    index_constant,
-)
+from tracer.ir import loop
 from tracer.ir.loop.walk import blocks_of
 
 
@@ -34,12 +20,12 @@ class Clocked(NamedTuple):
     share it.
     """
 
-    statement: Statement
+    statement: loop.Statement
     word: int
     parts: int | None
 
 
-def with_clocks(module: Module, words: Callable[[], int]) -> tuple[Module, list[Clocked]]:
+def with_clocks(module: loop.Module, words: Callable[[], int]) -> tuple[loop.Module, list[Clocked]]:
     """Return the module with the clock read before and after each nest and call of its entry, and these statements.
 
     words: returns the number of the first of two shared words, which get the cycles and the runs. Loops that hold calls
@@ -48,12 +34,12 @@ def with_clocks(module: Module, words: Callable[[], int]) -> tuple[Module, list[
     found: list[Clocked] = []
     parts: dict[str, int] = {}  # by the name of a function that threads share
 
-    def block(old: Block) -> Block:
-        statements: list[Statement] = []
+    def block(old: loop.Block) -> loop.Block:
+        statements: list[loop.Statement] = []
         for statement in old.statements:
             if _is_timed(statement):
                 word, shared = words(), None
-                if isinstance(statement, Invoke) and statement.share is not None:
+                if isinstance(statement, loop.Invoke) and statement.share is not None:
                     shared = parts[statement.function] = parts.get(statement.function) or words()
                 found.append(Clocked(statement, word, shared))
                 statements += _between(word, statement)
@@ -61,20 +47,20 @@ def with_clocks(module: Module, words: Callable[[], int]) -> tuple[Module, list[
                 statements.append(entered(statement))
         return replace(old, statements=tuple(statements))
 
-    def entered(statement: Statement) -> Statement:
+    def entered(statement: loop.Statement) -> loop.Statement:
         match statement:
-            case For():
+            case loop.For():
                 return replace(statement, body=block(statement.body))
-            case While():
+            case loop.While():
                 return replace(statement, condition=block(statement.condition), body=block(statement.body))
-            case If():
+            case loop.If():
                 return replace(statement, then=block(statement.then), otherwise=block(statement.otherwise))
             case _:
                 return statement
 
     entry = block(next(function.body for function in module.functions if function.name == module.entry))
 
-    def clocked(function: Function) -> Function:
+    def clocked(function: loop.Function) -> loop.Function:
         if function.name == module.entry:
             return replace(function, body=entry)
         if function.name in parts:
@@ -85,26 +71,26 @@ def with_clocks(module: Module, words: Callable[[], int]) -> tuple[Module, list[
     return replace(module, functions=tuple(map(clocked, module.functions))), found
 
 
-def _between(word: int, *statements: Statement) -> tuple[Statement, ...]:
-    at = index_constant(word)
-    return (Library("tick", (at,)), *statements, Library("tock", (at,)))
+def _between(word: int, *statements: loop.Statement) -> tuple[loop.Statement, ...]:
+    at = loop.index_constant(word)
+    return (loop.Library("tick", (at,)), *statements, loop.Library("tock", (at,)))
 
 
-def _is_timed(statement: Statement) -> bool:
+def _is_timed(statement: loop.Statement) -> bool:
     match statement:
-        case Invoke() | Library() | Copy() | Transpose():
+        case loop.Invoke() | loop.Library() | loop.Copy() | loop.Transpose():
             return True
-        case For(kind=LoopKind.VECTOR | LoopKind.PARALLEL):
+        case loop.For(kind=loop.LoopKind.VECTOR | loop.LoopKind.PARALLEL):
             return True
-        case For():
+        case loop.For():
             return not _holds_calls(statement)
         case _:
             return False
 
 
-def _holds_calls(statement: Statement) -> bool:
+def _holds_calls(statement: loop.Statement) -> bool:
     return any(
-        isinstance(inner, Invoke | Library | While) or _holds_calls(inner)
+        isinstance(inner, loop.Invoke | loop.Library | loop.While) or _holds_calls(inner)
         for block in blocks_of(statement)
         for inner in block.statements
     )

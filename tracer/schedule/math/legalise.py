@@ -12,19 +12,8 @@ from dataclasses import replace
 from functools import cache
 from typing import Final
 
+from tracer.ir import loop
 from tracer.ir.dtypes import F32, DType
-from tracer.ir.loop import (
-    Block,
-    Compute,
-    For,
-    Function,
-    If,
-    LoopKind,
-    Module,
-    Register,
-    Statement,
-    While,
-)
 from tracer.ir.loop.walk import statements_of, with_bodies
 from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
 from tracer.schedule.math import (
@@ -77,7 +66,7 @@ _IN_PLACE: Final = frozenset((ScalarOp.RSQRT,))  # shorter than a call
 _REPEATED: Final = 6  # uses of a function within loops from which on it is called
 
 
-def expand_math(module: Module, *, calls: bool = False) -> Module:
+def expand_math(module: loop.Module, *, calls: bool = False) -> loop.Module:
     """Replace math functions by base operations. Return the same module where there are none.
 
     f16 and bf16 are converted to f32, evaluated there and rounded. calls: whether functions outside vector loops stay,
@@ -88,7 +77,7 @@ def expand_math(module: Module, *, calls: bool = False) -> Module:
     uses = Counter[str]()
     if calls:
         statements = (s for function in module.functions for s in statements_of(function.body))
-        uses.update(s.callee for s in statements if isinstance(s, Compute) and s.op in _MATH)
+        uses.update(s.callee for s in statements if isinstance(s, loop.Compute) and s.op in _MATH)
     expansion = _Expansion(calls, {name for name, count in uses.items() if count >= _REPEATED})
     expanded = with_bodies(module, expansion.block)
     present = {function.name for function in module.functions}
@@ -101,16 +90,16 @@ class _Expansion:
 
     def __init__(self, calls: bool, repeated: Collection[str]) -> None:
         self.calls, self.repeated = calls, repeated
-        self.called: dict[str, Function] = {}
+        self.called: dict[str, loop.Function] = {}
 
-    def block(self, block: Block, *, in_loop: bool = False, in_lanes: bool = False) -> Block:
+    def block(self, block: loop.Block, *, in_loop: bool = False, in_lanes: bool = False) -> loop.Block:
         """Return the block with its math expanded. Blocks nest as loops do, so only their depth is recursed over."""
         code = Code()
         changed = False
-        math = [s for s in block.statements if isinstance(s, Compute) and s.op in _MATH]
+        math = [s for s in block.statements if isinstance(s, loop.Compute) and s.op in _MATH]
         alone = Counter(s.operands for s in math) if self.calls and not in_lanes else Counter()
         for statement in block.statements:
-            if isinstance(statement, Compute) and statement.op in _MATH:
+            if isinstance(statement, loop.Compute) and statement.op in _MATH:
                 by_call = alone[statement.operands] == 1 and statement.op not in _IN_PLACE
                 by_call = by_call and (not in_loop or statement.callee in self.repeated)
                 changed = self._compute(code, statement, by_call=by_call) or changed
@@ -118,20 +107,22 @@ class _Expansion:
                 inner = self._nested(statement, in_loop, in_lanes)
                 code.statements.append(inner)
                 changed = changed or inner is not statement
-        return Block(tuple(code.statements), block.yields) if changed else block
+        return loop.Block(tuple(code.statements), block.yields) if changed else block
 
-    def _nested(self, statement: Statement, in_loop: bool, in_lanes: bool) -> Statement:
+    def _nested(self, statement: loop.Statement, in_loop: bool, in_lanes: bool) -> loop.Statement:
         match statement:
-            case For():
-                body = self.block(statement.body, in_loop=True, in_lanes=in_lanes or statement.kind is LoopKind.VECTOR)
+            case loop.For():
+                body = self.block(
+                    statement.body, in_loop=True, in_lanes=in_lanes or statement.kind is loop.LoopKind.VECTOR
+                )
                 return statement if body is statement.body else replace(statement, body=body)
-            case While():
+            case loop.While():
                 condition = self.block(statement.condition, in_loop=True, in_lanes=in_lanes)
                 body = self.block(statement.body, in_loop=True, in_lanes=in_lanes)
                 if condition is statement.condition and body is statement.body:
                     return statement
                 return replace(statement, condition=condition, body=body)
-            case If():
+            case loop.If():
                 then = self.block(statement.then, in_loop=in_loop, in_lanes=in_lanes)
                 otherwise = self.block(statement.otherwise, in_loop=in_loop, in_lanes=in_lanes)
                 if then is statement.then and otherwise is statement.otherwise:
@@ -140,7 +131,7 @@ class _Expansion:
             case _:
                 return statement
 
-    def _compute(self, code: Code, statement: Compute, *, by_call: bool) -> bool:
+    def _compute(self, code: Code, statement: loop.Compute, *, by_call: bool) -> bool:
         """Record one math function, its last statement giving the result register. Return whether that changes it."""
         target = statement.result.dtype
         working = target if target in FORMATS else F32
@@ -160,11 +151,11 @@ class _Expansion:
 
 
 @cache
-def _function(op: ScalarOp, dtype: DType) -> Function:
+def _function(op: ScalarOp, dtype: DType) -> loop.Function:
     """Return a math function of one dtype as a function of registers, which yields the result."""
     code = Code()
     count = EXPANSIONS[op].__code__.co_argcount
-    parameters = tuple(Register(dtype, f"x{n}") for n in range(count))
+    parameters = tuple(loop.Register(dtype, f"x{n}") for n in range(count))
     result = EXPANSIONS[op](*(Value(code, register) for register in parameters))
-    name = Compute(Register(dtype), op, parameters).callee
-    return Function(name, parameters, Block(tuple(code.statements), (result.operand,)))
+    name = loop.Compute(loop.Register(dtype), op, parameters).callee
+    return loop.Function(name, parameters, loop.Block(tuple(code.statements), (result.operand,)))

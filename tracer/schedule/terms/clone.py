@@ -4,26 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tracer.ir.loop import (
-    Address,
-    Block,
-    Buffer,
-    Carry,
-    Compute,
-    For,
-    Load,
-    Operand,
-    Prefix,
-    Register,
-    Statement,
-    Store,
-)  # fmt: skip
+from tracer.ir import loop
 from tracer.ir.loop.walk import Simple, with_operands
 
-Names = dict[Buffer | Register, Buffer | Register]
+Names = dict[loop.Buffer | loop.Register, loop.Buffer | loop.Register]
 
 
-def copied(block: Block, names: Names) -> Block:
+def copied(block: loop.Block, names: Names) -> loop.Block:
     """Return a copy of loops over plain statements. names: replacements of outer registers and buffers, extended."""
     return _Copy(names).block(block)
 
@@ -32,22 +19,22 @@ class _Copy:
     def __init__(self, names: Names) -> None:
         self.names = names
 
-    def block(self, block: Block) -> Block:
+    def block(self, block: loop.Block) -> loop.Block:
         statements = tuple([self.statement(s) for s in block.statements])
-        return Block(statements, tuple(map(self.operand, block.yields)))
+        return loop.Block(statements, tuple(map(self.operand, block.yields)))
 
-    def statement(self, s: Statement) -> Statement:
+    def statement(self, s: loop.Statement) -> loop.Statement:
         match s:
-            case Compute():
+            case loop.Compute():
                 return replace(self.read(s), result=self.fresh(s.result))
-            case Load():
+            case loop.Load():
                 return replace(self.read(s), buffer=self.buffer(s.buffer), result=self.fresh(s.result))
-            case Store():
+            case loop.Store():
                 return replace(self.read(s), buffer=self.buffer(s.buffer))
-            case Prefix():
+            case loop.Prefix():
                 return replace(self.read(s), result=self.fresh(s.result), last=self.fresh(s.last))
-            case For():
-                return self.loop(s)
+            case loop.For():
+                return self.for_loop(s)
             case _:
                 raise AssertionError(s)
 
@@ -55,38 +42,39 @@ class _Copy:
         """Return the statement with the operands and addresses that it reads replaced."""
         return with_operands(s, self.operand, self.address)
 
-    def loop(self, s: For) -> For:
+    def for_loop(self, s: loop.For) -> loop.For:
         start, stop = self.operand(s.start), self.operand(s.stop)
         initial = [self.operand(c.initial) for c in s.carries]
         index = self.fresh(s.index)
         carries = [
-            Carry(self.fresh(c.register), x, c.combine, c.identity) for c, x in zip(s.carries, initial, strict=True)
+            loop.Carry(self.fresh(c.register), x, c.combine, c.identity)
+            for c, x in zip(s.carries, initial, strict=True)
         ]
         body = self.block(s.body)
         results = tuple(map(self.fresh, s.results))
-        return For(index, start, stop, body, s.kind, s.step, s.lanes, tuple(carries), results)
+        return loop.For(index, start, stop, body, s.kind, s.step, s.lanes, tuple(carries), results)
 
-    def fresh(self, register: Register) -> Register:
-        copy = Register(register.dtype, register.name, register)
+    def fresh(self, register: loop.Register) -> loop.Register:
+        copy = loop.Register(register.dtype, register.name, register)
         self.names[register] = copy
         return copy
 
-    def operand(self, operand: Operand) -> Operand:
-        if not isinstance(operand, Register):
+    def operand(self, operand: loop.Operand) -> loop.Operand:
+        if not isinstance(operand, loop.Register):
             return operand
         found = self.names[operand]
-        assert isinstance(found, Register)
+        assert isinstance(found, loop.Register)
         return found
 
-    def buffer(self, buffer: Buffer) -> Buffer:
+    def buffer(self, buffer: loop.Buffer) -> loop.Buffer:
         found = self.names[buffer]
-        assert isinstance(found, Buffer)
+        assert isinstance(found, loop.Buffer)
         return found
 
-    def address(self, address: Address) -> Address:
+    def address(self, address: loop.Address) -> loop.Address:
         terms = []
         for register, coefficient in address.terms:
             found = self.operand(register)
-            assert isinstance(found, Register)
+            assert isinstance(found, loop.Register)
             terms.append((found, coefficient))
-        return Address(address.constant, tuple(terms))
+        return loop.Address(address.constant, tuple(terms))

@@ -9,26 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from tracer.ir import loop
 from tracer.ir.dtypes import I64, DType
-from tracer.ir.loop import (
-    Address,
-    Compute,
-    Constant,
-    Copy,
-    For,
-    If,
-    Library,
-    Load,
-    LoopKind,
-    Operand,
-    Prefix,
-    Register,
-    Statement,
-    Store,
-    Transpose,
-    Update,
-    While,
-)  # fmt: skip
 from tracer.ir.loop.walk import blocks_of
 from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
 from tracer.ir.target import Machine
@@ -41,28 +23,28 @@ _UNKNOWN_TRIPS: Final = 8
 _WRITTEN_OUT: Final = 45  # statements of a mathematical function
 
 
-def work(statements: Sequence[Statement], machine: Machine) -> float:
+def work(statements: Sequence[loop.Statement], machine: Machine) -> float:
     """Return the estimate for statements outside any vector loop."""
     return _Estimate(dict(limits_of(statements)), machine).block(statements, 1, None)
 
 
-def statements_written_out(statements: Iterable[Statement]) -> int:
+def statements_written_out(statements: Iterable[loop.Statement]) -> int:
     """Return the number of statements once functions are written out, which registers and compile time depend on."""
-    return sum(_WRITTEN_OUT if isinstance(s, Compute) and s.op in MATH_FUNCTIONS else 1 for s in statements)
+    return sum(_WRITTEN_OUT if isinstance(s, loop.Compute) and s.op in MATH_FUNCTIONS else 1 for s in statements)
 
 
-def trips(loop: For) -> int:
+def trips(s: loop.For) -> int:
     """Return the trip count of a loop, a guess where it is unknown."""
-    if isinstance(loop.start, Constant) and isinstance(loop.stop, Constant):
-        return len(range(int(loop.start.value), int(loop.stop.value), loop.step))
+    if isinstance(s.start, loop.Constant) and isinstance(s.stop, loop.Constant):
+        return len(range(int(s.start.value), int(s.stop.value), s.step))
     return _UNKNOWN_TRIPS
 
 
-def limits_of(statements: Iterable[Statement]) -> Iterator[tuple[Register, int]]:
+def limits_of(statements: Iterable[loop.Statement]) -> Iterator[tuple[loop.Register, int]]:
     """Yield registers with a constant upper bound, such as the length of a tile that may be the last."""
     for s in statements:
-        if isinstance(s, Compute) and s.op is ScalarOp.MIN and s.result.dtype == I64:
-            yield from ((s.result, int(x.value)) for x in s.operands if isinstance(x, Constant))
+        if isinstance(s, loop.Compute) and s.op is ScalarOp.MIN and s.result.dtype == I64:
+            yield from ((s.result, int(x.value)) for x in s.operands if isinstance(x, loop.Constant))
         for block in blocks_of(s):
             yield from limits_of(block.statements)
 
@@ -70,54 +52,56 @@ def limits_of(statements: Iterable[Statement]) -> Iterator[tuple[Register, int]]
 class _Estimate:
     """Estimator of statements, given the number of their lanes and the index of the vector loop."""
 
-    def __init__(self, limits: Mapping[Register, int], machine: Machine) -> None:
+    def __init__(self, limits: Mapping[loop.Register, int], machine: Machine) -> None:
         self._limits = limits
         self._vector_bytes = machine.vector_bytes
 
-    def block(self, statements: Iterable[Statement], lanes: int, index: Register | None) -> float:
+    def block(self, statements: Iterable[loop.Statement], lanes: int, index: loop.Register | None) -> float:
         return sum(self._statement(s, lanes, index) for s in statements)
 
-    def _statement(self, s: Statement, lanes: int, index: Register | None) -> float:
+    def _statement(self, s: loop.Statement, lanes: int, index: loop.Register | None) -> float:
         match s:
-            case Compute():
+            case loop.Compute():
                 return _COMPUTE * _DEAR.get(s.op, 1.0) * self._vectors(s.result.dtype, lanes)
-            case Load():
+            case loop.Load():
                 return _access(s.buffer.dtype, s.address, s.mask, lanes, index)
-            case Copy():
+            case loop.Copy():
                 return 2 * s.count * s.target.buffer.dtype.itemsize * _SMOOTH
-            case Library("stream", (_, _, count, itemsize)):
+            case loop.Library("stream", (_, _, count, itemsize)):
                 return 2 * self._size(count) * self._size(itemsize) * _SMOOTH  # type: ignore[arg-type]
-            case Prefix():
+            case loop.Prefix():
                 return _COMPUTE * (lanes.bit_length() + 2) * self._vectors(s.value.dtype, lanes)
-            case Store() | Update():
+            case loop.Store() | loop.Update():
                 return _access(s.buffer.dtype, s.address, s.mask, lanes, index)
-            case Transpose():
+            case loop.Transpose():
                 return 2 * s.target.buffer.dtype.itemsize * _SMOOTH * self._size(s.rows) * self._size(s.columns)
-            case For():
+            case loop.For():
                 return self._loop(s, lanes, index)
-            case While():
+            case loop.While():
                 inner = sum(self.block(b.statements, lanes, index) for b in (s.condition, s.body))
                 return _UNKNOWN_TRIPS * inner
-            case If():
+            case loop.If():
                 return max(self.block(b.statements, lanes, index) for b in (s.then, s.otherwise))
             case _:
                 return 1.0
 
-    def _loop(self, s: For, lanes: int, index: Register | None) -> float:
-        at_most = s.stop if isinstance(s.stop, Register) else None
+    def _loop(self, s: loop.For, lanes: int, index: loop.Register | None) -> float:
+        at_most = s.stop if isinstance(s.stop, loop.Register) else None
         count = trips(s) if at_most is None else self._limits.get(at_most, _UNKNOWN_TRIPS)
-        if s.kind is LoopKind.VECTOR:
+        if s.kind is loop.LoopKind.VECTOR:
             return -(-count // s.lanes) * self.block(s.body.statements, s.lanes, s.index)
         return count * self.block(s.body.statements, lanes, index)
 
-    def _size(self, count: Operand) -> int:
-        return int(count.value) if isinstance(count, Constant) else self._limits.get(count, _UNKNOWN_TRIPS)
+    def _size(self, count: loop.Operand) -> int:
+        return int(count.value) if isinstance(count, loop.Constant) else self._limits.get(count, _UNKNOWN_TRIPS)
 
     def _vectors(self, dtype: DType, lanes: int) -> float:
         return max(lanes * dtype.itemsize / self._vector_bytes, 1.0)
 
 
-def _access(dtype: DType, address: Address, mask: Operand | None, lanes: int, index: Register | None) -> float:
+def _access(
+    dtype: DType, address: loop.Address, mask: loop.Operand | None, lanes: int, index: loop.Register | None
+) -> float:
     if lanes == 1:
         return _ACCESS / 2
     step = next((c for r, c in address.terms if r is index), 0)

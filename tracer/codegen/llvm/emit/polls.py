@@ -10,22 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from tracer.codegen.llvm.emit.frame import Frame
-from tracer.ir.loop import (
-    Callback,
-    Compute,
-    Constant,
-    Copy,
-    For,
-    Function,
-    Invoke,
-    Library,
-    Load,
-    Module,
-    Register,
-    Share,
-    Statement,
-    Transpose,
-)
+from tracer.ir import loop
 from tracer.ir.loop.walk import statements_of
 from tracer.ir.scalar import ScalarOp
 
@@ -37,53 +22,53 @@ _REGISTER: Final = 32  # bytes
 _LINE: Final = 64  # bytes
 
 
-def shares(module: Module) -> dict[str, int]:
+def shares(module: loop.Module) -> dict[str, int]:
     """Return the longest range that threads share of each function, by its name."""
     longest: dict[str, int] = {}
     for function in module.functions:
         for s in statements_of(function.body):
-            if isinstance(s, Invoke) and isinstance(s.share, Share):
+            if isinstance(s, loop.Invoke) and isinstance(s.share, loop.Share):
                 longest[s.function] = max(s.share.count, longest.get(s.function, 0))
     return longest
 
 
-def part_lengths(function: Function, count: int) -> dict[tuple[object, object], int]:
+def part_lengths(function: loop.Function, count: int) -> dict[tuple[object, object], int]:
     """Return a bound on the length of the ranges (start, stop) within a part of `count` iterations."""
     begin, end = function.parameters[-2:]
     bounds: dict[tuple[object, object], int] = {(begin, end): count}
     for s in statements_of(function.body):
-        if isinstance(s, Compute) and s.op is ScalarOp.SUB and s.operands == (end, begin):
+        if isinstance(s, loop.Compute) and s.op is ScalarOp.SUB and s.operands == (end, begin):
             bounds[None, s.result] = count
     return bounds
 
 
-def steps(f: Frame, s: Statement) -> int:
+def steps(f: Frame, s: loop.Statement) -> int:
     """Return the steps of a statement that holds no other statements."""
     match s:
-        case Compute() | Load() if s.result in f.varying:
+        case loop.Compute() | loop.Load() if s.result in f.varying:
             return max(f.lanes * s.result.dtype.itemsize // _REGISTER, 1)
-        case Copy():
+        case loop.Copy():
             return s.count * s.target.buffer.dtype.itemsize // _LINE + 1
-        case Transpose():
-            sizes = [int(x.value) if isinstance(x, Constant) else _SOME for x in (s.rows, s.columns)]
+        case loop.Transpose():
+            sizes = [int(x.value) if isinstance(x, loop.Constant) else _SOME for x in (s.rows, s.columns)]
             return sizes[0] * sizes[1]
-        case Library("mark" | "tick" | "tock"):
+        case loop.Library("mark" | "tick" | "tock"):
             return 1
-        case Library():
+        case loop.Library():
             return PATIENCE + 1  # a kernel that found the word set has left its results unfinished
-        case Callback():
+        case loop.Callback():
             return _SOME
         case _:
             return 1
 
 
-def trips(f: Frame, s: For) -> int | None:
+def trips(f: Frame, s: loop.For) -> int | None:
     """Return a bound on a loop's iterations; None where only the call knows."""
-    if isinstance(s.start, Constant) and isinstance(s.stop, Constant):
+    if isinstance(s.start, loop.Constant) and isinstance(s.stop, loop.Constant):
         indices = len(range(int(s.start.value), int(s.stop.value), s.step))
     else:
-        start = None if isinstance(s.start, Constant) else s.start
-        known = f.part_lengths.get((start, s.stop)) if isinstance(s.stop, Register) and s.step == 1 else None
+        start = None if isinstance(s.start, loop.Constant) else s.start
+        known = f.part_lengths.get((start, s.stop)) if isinstance(s.stop, loop.Register) and s.step == 1 else None
         if known is None:
             return None
         indices = known
