@@ -86,6 +86,16 @@ def test_the_parts_of_a_shared_nest_have_a_clock_on_every_thread() -> None:
     assert str(p).splitlines()[1].endswith("threads")
 
 
+def test_a_library_call_has_a_clock_of_the_time_on_all_processors() -> None:
+    f = jit(lambda a, b: (a @ b, tnp.linalg.eigvalsh(a)))
+    a = tnp.ones((40, 40))
+    with profile(nests=True) as p:
+        f(a, a)
+    calls = [nest for nest in p.calls[0].nests if "_f64" in nest.name]
+    assert {nest.name for nest in calls} == {"gemm_f64", "syevd_f64"}
+    assert all(nest.threads > 0.0 for nest in calls if nest.seconds)
+
+
 def test_calls_from_several_threads_do_not_share_clocks() -> None:
     f = jit(lambda x: lax.fori_loop(0, 2000, lambda i, c: tnp.sin(c).sum(0) + c, x))
     f(X)

@@ -30,7 +30,7 @@ from tracer.trace.source import user_source
 class Nest:
     """Loop nest or library call of a program.
 
-    seconds, runs: of the call. threads: the mean number at work; 0 for library calls, whose threads have no clock.
+    seconds, runs: of the call. threads: the mean number at work; of library calls, by the process's processor time.
     """
 
     name: str
@@ -69,15 +69,16 @@ class Clocked:
         for word in self._words.values():
             word.clear()
         outputs = self._compiled.call(operands)
+        cycle = seconds_of_cycle()
         waited: dict[int | None, int] = {}  # cycles of the callers of a function that threads share
         for _, _, number, parts, _ in self._found:
             waited[parts] = waited.get(parts, 0) + self._words[number].value
         nests = []
         for name, sources, number, parts, is_library in self._found:
             word = self._words[number]
-            busy = self._words[parts].value if parts is not None else waited[None]
-            threads = 0.0 if is_library else busy / max(waited[parts], 1)
-            nests.append(Nest(name, sources, word.value * seconds_of_cycle(), word.runs, threads))
+            busy = waited[None] if parts is None else self._words[parts].value
+            unit = 1e-9 / cycle if is_library and cycle else 1.0  # cycles
+            nests.append(Nest(name, sources, word.value * cycle, word.runs, busy * unit / max(waited[parts], 1)))
         return outputs, [nest for nest in nests if nest.runs]
 
 

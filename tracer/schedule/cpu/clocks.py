@@ -1,6 +1,7 @@
 """Clocks around the nests of a program's entry, for profiles: the cycles and the runs of each, in shared words.
 
-A nest that threads share has a second clock, in its function. It adds up the time of its parts on all threads.
+A nest that threads share has a second clock, in its function. It adds up the time of its parts on all threads. A
+library call, whose threads may be another library's, has a clock of the process's time on all processors.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from tracer.ir.loop.walk import blocks_of
 class Clocked(NamedTuple):
     """Statement of the entry between two readings of the clock.
 
-    word: the index of its first word. parts: the first word of its parts on all threads; None where threads do not
-    share it.
+    word: the index of its first word. parts: the first word of its parts on all threads, in cycles, for library calls
+    in nanoseconds; None where threads do not share it.
     """
 
     statement: loop.Statement
@@ -39,10 +40,14 @@ def with_clocks(module: loop.Module, words: Callable[[], int]) -> tuple[loop.Mod
         for statement in old.statements:
             if _is_timed(statement):
                 word, shared = words(), None
+                inner: tuple[loop.Statement, ...] = (statement,)
                 if isinstance(statement, loop.Invoke) and statement.share is not None:
                     shared = parts[statement.function] = parts.get(statement.function) or words()
+                elif isinstance(statement, loop.Library):
+                    shared = words()
+                    inner = _between(shared, statement, suffix="_processors")
                 found.append(Clocked(statement, word, shared))
-                statements += _between(word, statement)
+                statements += _between(word, *inner)
             else:
                 statements.append(entered(statement))
         return replace(old, statements=tuple(statements))
@@ -71,9 +76,9 @@ def with_clocks(module: loop.Module, words: Callable[[], int]) -> tuple[loop.Mod
     return replace(module, functions=tuple(map(clocked, module.functions))), found
 
 
-def _between(word: int, *statements: loop.Statement) -> tuple[loop.Statement, ...]:
+def _between(word: int, *statements: loop.Statement, suffix: str = "") -> tuple[loop.Statement, ...]:
     at = loop.index_constant(word)
-    return (loop.Library("tick", (at,)), *statements, loop.Library("tock", (at,)))
+    return (loop.Library(f"tick{suffix}", (at,)), *statements, loop.Library(f"tock{suffix}", (at,)))
 
 
 def _is_timed(statement: loop.Statement) -> bool:

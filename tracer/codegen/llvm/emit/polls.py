@@ -52,7 +52,7 @@ def steps(f: Frame, s: loop.Statement) -> int:
         case loop.Transpose():
             sizes = [int(x.value) if isinstance(x, loop.Constant) else _SOME for x in (s.rows, s.columns)]
             return sizes[0] * sizes[1]
-        case loop.Library("mark" | "tick" | "tock"):
+        case loop.Library("mark" | "tick" | "tock" | "tick_processors" | "tock_processors"):
             return 1
         case loop.Library():
             return PATIENCE + 1  # a kernel that found the word set has left its results unfinished
