@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from tracer import (
     ad_checkpoint,
     custom_derivatives,
-    debug,
     dtypes,
     errors,
     numpy,
@@ -78,6 +77,7 @@ if TYPE_CHECKING:
     from tracer import (
         custom_batching,
         data,
+        debug,
         experimental,
         flatten_util,
         io,
@@ -114,8 +114,8 @@ _install_reasons()
 
 # Modules imported at their first use
 _LATER = frozenset((
-    "custom_batching", "data", "experimental", "flatten_util", "io", "lax", "logs", "nn", "ops", "optim", "random",
-    "scipy", "sharding", "test_util",
+    "custom_batching", "data", "debug", "experimental", "flatten_util", "io", "lax", "logs", "nn", "ops", "optim",
+    "random", "scipy", "sharding", "test_util",
 ))  # fmt: skip
 
 # The explorer, which notebooks and pages of HTML need
