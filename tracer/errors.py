@@ -34,10 +34,12 @@
     └── ProgramTextError (ValueError)  text that is no program
 
 A message states the operation, the place in the user's code, the expected and the given value, and the remedy. Compose
-it with `message`, so that all of them look alike.
+it with `message`, so that all of them look alike. Below it, tracebacks name the command that shows the documentation.
 """
 
 from __future__ import annotations
+
+from functools import cached_property
 
 import numpy as np
 
@@ -61,19 +63,31 @@ def message(summary: str, *lines: str, help: str | None = None) -> str:
 class TracerError(Exception):
     """Base of every exception that tracer raises on purpose."""
 
+    @cached_property
+    def __notes__(self) -> list[str]:  # type: ignore[override]
+        """Lines that tracebacks show below the message, and `add_note` extends. Made when they are first read."""
+        return [f"  more: {self.section_command()}"]
+
     def _repr_html_(self) -> str:
         from tracer import markup  # noqa: PLC0415  # the base of everything, which `import tracer` reads
 
         first, *lines = str(self).split("\n")
-        return markup.view(type(self).__name__, markup.code("\n".join(lines)), self.section()[1], note=first)
+        return markup.view(type(self).__name__, markup.code("\n".join(lines)), self.section(), note=first)
 
-    def section(self) -> tuple[str, str]:
-        """Return the command that shows the documentation on this error, and its text as HTML that unfolds."""
+    def section(self) -> str:
+        """Return the section of the documentation on this error, as HTML that unfolds."""
         from tracer import error_sections, markup  # noqa: PLC0415  # as above
 
-        name = next(base.__name__ for base in type(self).__mro__ if base.__module__ == __name__)
-        text = markup.from_markdown(error_sections.section(name))
-        return f"python -m tracer docs {name}", markup.folded(f"about {name}", text)
+        name = self._documented()
+        return markup.folded(f"about {name}", markup.from_markdown(error_sections.section(name)))
+
+    def section_command(self) -> str:
+        """Return the command that shows the section."""
+        return f"python -m tracer docs {self._documented()}"
+
+    def _documented(self) -> str:
+        """Return the name of the class of this module, which a subclass elsewhere shares its section with."""
+        return next(base.__name__ for base in type(self).__mro__ if base.__module__ == __name__)
 
 
 class InternalError(TracerError):

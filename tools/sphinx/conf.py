@@ -95,6 +95,7 @@ def with_pictures(app, doctree, page):
 
 
 def setup(app):
+    """Connect the functions above to Sphinx's events."""
     app.connect("html-collect-pages", source_pages)
     app.connect("doctree-read", without_last_lines)
     app.connect("doctree-resolved", with_pictures)

@@ -34,11 +34,13 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def _show_section(result: Any) -> None:
-    """Show the documentation on the error of tracer's that ended a cell, below its traceback."""
+    """Show the documentation on the error of tracer's that ended a cell, below its traceback, which names the command.
+
+    Terminals show nothing here.
+    """
     if isinstance(result.error_in_exec, TracerError):
-        hint, html = result.error_in_exec.section()
         display = sys.modules["IPython.display"].display
-        display({"text/plain": hint, "text/html": markup.view("", html)}, raw=True)
+        display({"text/html": markup.view("", result.error_in_exec.section())}, raw=True)
 
 
 class _Magics:

@@ -52,7 +52,7 @@ def test_a_check_that_fails_raises() -> None:
     f = jit(positive)
     assert float(f(np.float64(1))) == 1.0
     for _ in range(2):
-        with pytest.raises(CheckError, match=r"^check failed at test_run_time_errors.py:\d+: x must be positive$"):
+        with pytest.raises(CheckError, match=r"^check failed at test_run_time_errors.py:\d+: x must be positive\n"):
             f(np.float64(-1))
 
 

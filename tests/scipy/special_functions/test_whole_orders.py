@@ -69,7 +69,7 @@ def test_bessel_jn_is_called_as_in_jax() -> None:
     np.testing.assert_array_equal(special.bessel_jn(0.0, v=2), [1.0, 0.0, 0.0])
     slope = grad(lambda x: special.bessel_jn(x, v=4)[4])(3.0)
     np.testing.assert_allclose(float(slope), scipy.special.jvp(4, 3.0), rtol=1e-14)
-    with pytest.raises(ArgumentError, match=r"^bessel_jn at .*v is at least 0\n  got -1$"):
+    with pytest.raises(ArgumentError, match=r"^bessel_jn at .*v is at least 0\n  got -1\n  more: "):
         special.bessel_jn(1.0, v=-1)
     with pytest.raises(DTypeError, match=r"^bessel_jn at .*real numbers"):
         special.bessel_jn(1j, v=1)

@@ -31,6 +31,7 @@ def checked(fun: Callable[..., Any], *, nans: bool = True, infs: bool = True) ->
       operand f64[] = 0.5
       operand f64[2] in [0, 2]
       help: tracer.debug.watch(f)(...) shows the range of every line's values
+      more: python -m tracer docs NonFiniteError
     """
     check_callable(fun, "checked")
     run = fun if isinstance(fun, JitFunction) else jit(fun)

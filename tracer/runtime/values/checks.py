@@ -37,6 +37,7 @@ def check(condition: Any, text: str, *args: Any, **kwargs: Any) -> None:
     >>> root(tnp.asarray([-1.0]))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     tracer.errors.CheckError: check failed at ...: a root of a negative number, -1.0
+      more: python -m tracer docs CheckError
     """
     if not args and not kwargs:
         effects.check(condition, text)
