@@ -40,6 +40,21 @@ FORMS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
     "along the window, several images at once": ((3, 8, 12, 14), (9, 8, 10, 12), {}),
     "along a window of one axis": ((3, 4, 102), (10, 4, 100), {}),
     "along the window, in groups of the batch": ((4, 4, 16, 17), (16, 4, 15, 15), {"batch_groups": 2}),
+    "narrow rows": ((2, 3, 12, 9), (19, 3, 3, 3), {"padding": ((1, 1), (2, 0))}),
+    "narrow rows, in bands": ((1, 5, 12, 12), (3, 5, 3, 3), {"padding": ((1, 1), (1, 1))}),
+    "narrow rows, by strides and dilations": (
+        (4, 4, 13, 19), (6, 2, 2, 3), {"strides": (1, 2), "rhs_dilation": (2, 3), "padding": ((1, 2), (3, -1)),
+                                       "feature_groups": 2}
+    ),
+    "narrow rows of three axes": ((2, 3, 4, 5, 9), (5, 3, 2, 3, 3), {"padding": ((1, 0), (1, 1), (1, 1))}),
+    "very narrow rows": ((16, 16, 4, 4), (8, 16, 3, 3), {"padding": ((1, 1), (1, 1))}),
+    "narrow rows that have no room to adjoin": ((2, 200, 4, 12), (4, 200, 3, 3), {"padding": ((1, 1), (1, 1))}),
+    "along a narrow window": ((6, 20, 10, 11), (7, 20, 8, 9), {}),
+    "along a narrow window, by strides": (
+        (6, 20, 14, 15), (7, 20, 5, 9), {"strides": (2, 1), "rhs_dilation": (1, 2), "padding": ((1, 0), (0, 5))}
+    ),
+    "along a narrow window, in bands": ((4, 3, 302, 12), (9, 3, 300, 10), {}),
+    "along a narrow window of three axes": ((4, 6, 5, 7, 8), (5, 6, 4, 5, 6), {}),
 }  # fmt: skip
 
 
@@ -67,7 +82,7 @@ def test_every_form_is_one_nest_and_agrees_with_the_reference(name: str) -> None
     agree(function, x, y)
 
 
-@pytest.mark.parametrize("name", ["same", "strides", "along the window"])
+@pytest.mark.parametrize("name", ["same", "strides", "along the window", "narrow rows", "along a narrow window"])
 def test_bits_depend_on_neither_the_width_of_vectors_nor_who_computes_which_part(name: str) -> None:
     function, x, y = convolution(name, "float32")
     p = staged(function, [x, y])
@@ -100,7 +115,13 @@ def test_what_is_not_finite_stays_where_it_was() -> None:
     agree(function, x, y)
 
 
-@pytest.mark.parametrize("name", ["same", "strides", "each feature by itself"])
+def test_narrow_rows_that_are_read_in_another_order_are_stored_first() -> None:
+    function, x, y = convolution("along a narrow window")
+    agree(lambda a, b: function(a, transpose(b, (3, 2, 0, 1))), x, np.ascontiguousarray(y.transpose(2, 3, 1, 0)))
+    agree(lambda a, b: function(a, transpose(b, (1, 0, 2, 3))), x, np.ascontiguousarray(y.transpose(1, 0, 2, 3)))
+
+
+@pytest.mark.parametrize("name", ["same", "strides", "each feature by itself", "narrow rows", "very narrow rows"])
 def test_both_gradients_are_convolutions_too(name: str) -> None:
     function, x, y = convolution(name)
     loss = lambda a, b: reduce_sum(function(a, b) * function(a, b), (0, 1, 2, 3))  # noqa: E731
@@ -110,7 +131,8 @@ def test_both_gradients_are_convolutions_too(name: str) -> None:
 
 def test_small_and_narrow_ones_and_other_dtypes_are_products_with_windows() -> None:
     function, x, y = convolution("same")
-    assert not is_kept(function, x[:, :, :7, :7], y)
+    assert not is_kept(function, x[:, :, :3, :5], y)
+    assert not is_kept(function, np.ones((1, 520, 4, 4)), np.ones((4, 520, 3, 3)))
     assert not is_kept(function, x[:1, :, :4, :12], y)
     function, x, y = convolution("along the window")
     assert not is_kept(function, x[..., :20, :20], y)  # at one position every term is read for one sum

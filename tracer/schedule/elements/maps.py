@@ -66,11 +66,17 @@ CUSTOM_JVP: Final = Schedule(Structured, "custom_jvp", cost.first_cost)
 CUSTOM_VJP: Final = Schedule(Structured, "custom_vjp", cost.first_cost)
 
 
-def permuted_array(atom: Atom, values: Values) -> Atom:
-    """Return the array whose elements a value holds in another order of axes or directions, itself if none."""
+def permuted_array(atom: Atom, values: Values, *, keeps_rows: bool = False) -> Atom:
+    """Return the array whose elements a value holds in another order of axes or directions, itself if none.
+
+    keeps_rows: go no further than the last two axes stay where they are.
+    """
     while isinstance(atom, Var) and atom in values.definitions:
         made = values.definitions[atom]
         if made.primitive.lower not in (IndexMap("transpose"), IndexMap("reverse")):
+            break
+        rank = len(atom.type.shape)
+        if keeps_rows and made.params.get("permutation", ())[-2:] != (rank - 2, rank - 1):
             break
         atom = made.inputs[0]
     return atom
