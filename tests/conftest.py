@@ -1,5 +1,5 @@
 """Fixtures and settings that all tests share: golden files, hypothesis profiles, a seeded generator, the collector,
-Ctrl-C.
+kernels of a run, Ctrl-C.
 """
 
 from __future__ import annotations
@@ -7,7 +7,9 @@ from __future__ import annotations
 import difflib
 import gc
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,8 +17,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+gc.disable()  # until tests are collected; what is made meanwhile lives on
 gc.set_threshold(20_000, 20, 20)  # by Python's own, a twelfth of the time of the laws goes into visits of what lives on
-os.environ["TRACER_KERNEL_DIR"] = ""  # what tests compile is neither read from the user's cache nor left there
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -45,10 +47,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Keep kernels for this run alone: its workers and the processes that tests start share what they compile."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        os.environ["TRACER_KERNEL_DIR"] = tempfile.mkdtemp(prefix="tracer-kernels-")
     if config.getoption("--device") is not None:
         from tests import on_device  # for these runs alone
 
         on_device.set_up(config.getoption("--device"))
+
+
+def pytest_unconfigure() -> None:
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        shutil.rmtree(os.environ["TRACER_KERNEL_DIR"], ignore_errors=True)
+
+
+def pytest_collection_finish() -> None:
+    gc.enable()
+    gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def old_objects_rest() -> Iterator[None]:
+    """Freeze what a module leaves, so that no collection visits the millions of objects of all tests before it."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -86,17 +109,6 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
             )
 
     return compare
-
-
-@pytest.fixture
-def young_heap() -> Iterator[None]:
-    """Let `gc.collect` look at the test's own objects alone, not at the millions of all tests before it.
-
-    Tracing counts what is frozen, which takes it as long: only for tests that collect.
-    """
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture

@@ -173,7 +173,6 @@ def test_functional_updates_are_differentiated_as_they_run() -> None:
     np.testing.assert_allclose(grad(f)(tnp.asarray([-1.0, 2.0, 3.0])), [-2.0, 0.0, 0.0])
 
 
-@pytest.mark.usefixtures("young_heap")
 def test_values_that_backward_does_not_read_are_freed_as_it_runs() -> None:
     kept: list[Any] = []
 

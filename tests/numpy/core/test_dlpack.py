@@ -92,7 +92,6 @@ def test_a_copy_is_one(make: Any) -> None:
     assert x.tolist() == X.tolist()
 
 
-@pytest.mark.usefixtures("young_heap")
 def test_memory_lives_as_long_as_its_consumer() -> None:
     x = tnp.asarray(X)
     value = weakref.ref(x._value)
@@ -110,7 +109,6 @@ def test_memory_lives_as_long_as_its_consumer() -> None:
     assert value() is None
 
 
-@pytest.mark.usefixtures("young_heap")
 def test_their_memory_lives_as_long_as_our_array() -> None:
     given = X.copy()
     held = weakref.ref(given)
@@ -191,7 +189,6 @@ def test_what_cannot_be_taken_is_refused() -> None:
 NARROW = ["bfloat16", *(name for name in tnp.__all__ if name.startswith("float8_"))]
 
 
-@pytest.mark.usefixtures("young_heap")
 @pytest.mark.parametrize("version", [None, (1, 0)])
 @pytest.mark.parametrize("dtype", NARROW)
 def test_dtypes_that_numpy_lacks_go_both_ways_without_a_copy(dtype: str, version: Any) -> None:

@@ -18,7 +18,6 @@ from tracer.codegen.llvm.toolchain.object_code import compile_object, load_objec
 X = np.ones(3)
 
 
-@pytest.mark.usefixtures("young_heap")
 def test_a_dropped_function_goes_without_the_collector() -> None:
     gc.disable()
     try:

@@ -51,9 +51,14 @@ def printed(program: str, environment: Mapping[str, str]) -> list[tuple[str, int
     return [(result, int(compiled)) for result, _, compiled in lines]
 
 
+def with_programs(folder: Path) -> dict[str, str]:
+    """An environment whose programs are kept in a folder, kernels among them, not in the folder of the run."""
+    return {**os.environ, "TRACER_CACHE_DIR": str(folder), "TRACER_KERNEL_DIR": ""}
+
+
 def run(folder: Path, setup: str = SETUP, call: str = CALL) -> tuple[str, int]:
     """What a fresh process prints of a program."""
-    (line,) = printed(PROGRAM.format(setup=setup, call=call), {**os.environ, "TRACER_CACHE_DIR": str(folder)})
+    (line,) = printed(PROGRAM.format(setup=setup, call=call), with_programs(folder))
     return line
 
 
@@ -77,7 +82,7 @@ for setup in {setups!r}:
 
 def run_each(folder: Path, setups: Sequence[str]) -> list[tuple[str, int]]:
     """The same of several programs in one fresh process."""
-    return printed(EACH.format(setups=list(setups), call=CALL), {**os.environ, "TRACER_CACHE_DIR": str(folder)})
+    return printed(EACH.format(setups=list(setups), call=CALL), with_programs(folder))
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +147,7 @@ def test_processes_may_write_at_once(tmp_path: Path) -> None:
     program = PROGRAM.format(setup=SETUP, call=CALL)
     running = [
         subprocess.Popen(
-            [sys.executable, "-c", program], env={**os.environ, "TRACER_CACHE_DIR": str(tmp_path)},
+            [sys.executable, "-c", program], env=with_programs(tmp_path),
             stdout=subprocess.PIPE, text=True,
         )
         for _ in range(4)

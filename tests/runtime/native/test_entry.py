@@ -396,7 +396,6 @@ def test_results_own_their_memory() -> None:
     assert not np.shares_memory(one._value, other._value)
 
 
-@pytest.mark.usefixtures("young_heap")
 def test_results_outlive_everything_else() -> None:
     f = jit(double)
     f(1.0)
@@ -410,7 +409,6 @@ def counts(*things: object) -> list[int]:
     return [sys.getrefcount(thing) for thing in things]
 
 
-@pytest.mark.usefixtures("young_heap")
 @pytest.mark.parametrize("fails", [False, True])
 def test_no_references_leak(fails: bool) -> None:
     x, a, tree = np.arange(3.0), arange(3), {"k": [1.5, arange(3)]}
@@ -437,7 +435,6 @@ def test_no_references_leak(fails: bool) -> None:
     assert sys.getallocatedblocks() - blocks < 500  # one a call would be a thousand
 
 
-@pytest.mark.usefixtures("young_heap")
 @pytest.mark.parametrize("fails", [False, True])
 def test_no_references_to_leaves_of_registered_classes_leak(fails: bool) -> None:
     x, other = arange(3), np.arange(6.0)[::2] if fails else np.arange(3.0)
@@ -488,7 +485,6 @@ def test_results_are_seen_by_the_garbage_collector() -> None:
     assert gc.is_tracked(value)
 
 
-@pytest.mark.usefixtures("young_heap")
 def test_a_jitted_function_in_a_cycle_is_collected() -> None:
     class Model:
         pass
@@ -506,7 +502,6 @@ def test_a_jitted_function_in_a_cycle_is_collected() -> None:
     assert [reference() for reference in gone] == [None, None, None]
 
 
-@pytest.mark.usefixtures("young_heap")
 def test_a_large_arena_is_used_again_and_freed() -> None:
     f = jit(lambda x: add(take(x, np.arange(100_000) % 7), take(x, np.arange(100_000) % 5)))
     x = arange(10)

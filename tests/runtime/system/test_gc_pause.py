@@ -14,9 +14,13 @@ from tracer.runtime.system.gc_pause import collector_paused
 
 
 @pytest.fixture(autouse=True)
-def collector_as_it_was() -> Iterator[None]:
+def collector_as_it_was(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The collector as in a process that has frozen nothing, which the suite has."""
     was_on = gc.isenabled()
+    monkeypatch.setattr(gc_pause, "_pauses", gc_pause._Pauses())
+    gc.unfreeze()
     yield
+    gc.freeze()
     (gc.enable if was_on else gc.disable)()
 
 
@@ -78,8 +82,19 @@ def test_what_the_user_froze_stays_frozen() -> None:
         with collector_paused():
             pass
         assert gc.get_freeze_count() >= frozen - 100  # less what was freed in between
+        assert gc_pause._pauses.froze
     finally:
         gc.unfreeze()
+
+
+def test_frozen_objects_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python counts them by a visit of each, which a large server would pay at every trace."""
+    counts = iter([10**6])
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: next(counts))
+    pauses = gc_pause._Pauses()
+    pauses.move()
+    pauses.move()
+    assert pauses.froze
 
 
 def test_cycles_go_once_many_objects_were_moved() -> None:

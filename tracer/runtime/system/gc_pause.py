@@ -29,19 +29,21 @@ class _Pauses:
     """Count of the threads that pause the collector, and whether it was enabled before the first of them.
 
     moved: objects that went to the oldest generation since the last full collection. enough: how many of them are
-    worth a count of all objects, which visits every one; `many` at least.
+    worth a count of all objects, which visits every one; `many` at least. froze: whether the user has frozen objects;
+    asked no more then, since Python counts them by visiting every one.
     """
 
     def __init__(self, many: int = _MANY) -> None:
         self.lock = ForkSafeLock()
         self.count = 0
-        self.was_on = False
+        self.was_on = self.froze = False
         self.moved = 0
         self.many = self.enough = many
 
     def move(self) -> None:
         """Move new objects to the oldest generation, and collect there if many came."""
-        if gc.get_freeze_count() >= _PYTHONS_OWN:
+        self.froze = self.froze or gc.get_freeze_count() >= _PYTHONS_OWN
+        if self.froze:
             return  # `unfreeze` would thaw objects that the user froze
         self.moved += max(gc.get_count()[0], 0)
         gc.freeze()
