@@ -27,7 +27,7 @@ from tracer.primitives.arrays.reductions.reductions import reduce_sum
 from tracer.primitives.base.reference import run_reference
 from tracer.primitives.elementwise.arithmetic import mul
 from tracer.runtime.cuda.simulator.kernels import Order
-from tracer.schedule.pipeline import gpu_schedule
+from tracer.schedule.pipeline import GPU_PIPELINE, gpu_schedule
 
 CHECKED = (lambda x, i: [take(x, i)], [("float32", (9,)), ("int64", (600,))])
 ARCHS = ("sm_80", "sm_90")
@@ -105,7 +105,8 @@ def test_no_kernel_returns_or_takes_the_address_of_an_element() -> None:
 
 def test_the_host_s_part_stands_in_a_comment() -> None:
     function = lambda x: [count_to(9.0)(reduce_sum(mul(x, x), axes=(0,)))]  # noqa: E731
-    source = emit_cuda(gpu_module(program_of(function, [("float64", (40,))])))
+    passes = tuple(each for each in GPU_PIPELINE if each.name != "loops_to_kernels")
+    source = emit_cuda(gpu_schedule(program_of(function, [("float64", (40,))]), CUDA, passes)[1].module)
     assert source.left == ()
     plan = source.text[source.text.index("// main:") :].splitlines()
     assert [line for line in plan if "while" in line] == ["// while {"]

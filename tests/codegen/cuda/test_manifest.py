@@ -166,6 +166,7 @@ def test_the_source_tells_resources_and_traffic() -> None:
 
 
 def test_a_loop_adds_up_the_traffic_of_its_iterations() -> None:
-    source, iterations = jit(doubled).lower(X).cuda(), int(doubled(X)[1])
-    condition = X.nbytes + 8  # reads x, and writes its sum
+    many = np.tile(X, (20, 100)) / 1e4  # more elements than one block takes
+    source, iterations = jit(doubled).lower(many).cuda(), int(doubled(many)[1])
+    condition = many.nbytes + 5 * 8  # reads x, and writes the sums of its chunks
     assert max(c.distinct for c in source.traffic().values()) == (iterations + 1) * condition

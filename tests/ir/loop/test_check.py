@@ -271,7 +271,6 @@ STATEMENT_DEFECTS: list[tuple[str, Statement | tuple[Statement, ...]]] = [
     # threads
     ("Barrier outside a thread loop", loop(Barrier(), kind=LoopKind.BLOCK)),
     ("an offset of 32, which is not from 1 to 31", in_threads(Shuffle(X, ONE, 32))),
-    ("Leave inside a block loop", in_threads(Leave())),
     ("Leave inside a parallel loop", loop(Leave(), kind=LoopKind.PARALLEL)),
     ("a shared buffer outside a block loop", Alloc(Buffer("s", F32, 4, Space.SHARED))),
     # effects
@@ -297,11 +296,12 @@ def test_each_seeded_defect_is_found(expected: str, defect: Statement | tuple[St
 DIVERGENT = "Barrier under a condition that varies by thread"
 
 
-def test_a_barrier_that_some_threads_skip_is_refused() -> None:
+@pytest.mark.parametrize("skipped", [Barrier(), Leave()], ids=["barrier", "leave"])
+def test_a_barrier_or_an_end_that_some_threads_skip_is_refused(skipped: Statement) -> None:
     t = Register(I64, "t")
     lower = Compute(P, ScalarOp.LT, (t, N))
-    threads = loop(lower, If(P, Block((Barrier(),))), kind=LoopKind.THREAD, index=t)
-    assert problem(module(loop(threads, kind=LoopKind.BLOCK))) == DIVERGENT
+    threads = loop(lower, If(P, Block((skipped,))), kind=LoopKind.THREAD, index=t)
+    assert problem(module(loop(threads, kind=LoopKind.BLOCK))) == DIVERGENT.replace("Barrier", type(skipped).__name__)
 
 
 def test_a_barrier_in_a_loop_of_as_many_rounds_as_the_thread_says_is_refused() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from tracer.ir.program import Program
 from tracer.ir.target import CUDA
 from tracer.ir.types import array_type
+from tracer.lax import while_loop
 from tracer.passes.pipeline import optimize
 from tracer.primitives.arrays.indexing.gather import take_along
 from tracer.primitives.arrays.reductions.reductions import reduce_max, reduce_or, reduce_sum
@@ -63,6 +64,16 @@ def with_scalar(x: Any, y: Any) -> list[Any]:
     return [mul(x, broadcast_in_dim(add(exp(y), 1.0), x.shape, ())), mul(y, y)]
 
 
+def iterated(x: Any, n: Any) -> list[Any]:
+    """A loop that one block runs: rows side by side, a condition, and threads without work."""
+
+    def step(carry: Any) -> Any:
+        n, y = carry
+        return add(n, 2.0), sub(y, rows(mul(reduce_sum(y, axes=(1,)), 0.125), y.shape))
+
+    return list(while_loop(lambda carry: gt(4.0, reduce_max(carry[0], axes=(0,))), step, (n, x)))
+
+
 PROGRAMS: dict[str, tuple[Callable[..., Sequence[Any]], Types]] = {
     "fused_f32": (fused, [("float32", (3, 100)), ("float32", (3, 100))]),
     "fused_f64": (fused, [("float64", (300,)), ("float64", (300,))]),
@@ -83,6 +94,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Sequence[Any]], Types]] = {
     "running_sums": (lambda x: [cumsum(x, axis=1)], [("float32", (3, 100))]),
     "joined": (lambda x, y: [concatenate([x, y], 1)], [("float32", (3, 5)), ("float32", (3, 7))]),
     "empty": (lambda x: [reduce_sum(x, axes=(1,)), neg(x)], [("float32", (3, 0))]),
+    "iterated": (iterated, [("float32", (3, 40)), ("float32", (2,))]),
     "converted": (lambda x: [convert_element_type(x, np.dtype("int32"))], [("float32", (33,))]),
     "gathered": (lambda x, i: [take_along(x, i, 0)], [("float32", (9, 4)), ("int64", (6, 4))]),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,15 +33,18 @@ from tracer.primitives.linalg.dot_general import dot_general
 from tracer.schedule.gpu import mapping
 from tracer.schedule.gpu.mapping import GpuSchedule, map_to_gpu
 from tracer.schedule.math.legalise import expand_math
-from tracer.schedule.pipeline import GPU_PIPELINE, gpu_schedule
+from tracer.schedule.pipeline import GPU_PIPELINE, LoopPass, gpu_schedule
 from tracer.trace.stage import stage
 
 # relative to 1, by the bytes of an element: sums are split differently from the reference's
 _TOLERANCE = {1: 0.0, 2: 2e-2, 4: 2e-5, 8: 1e-12}
 
 
-def mapped(program: Program) -> GpuSchedule:
-    _, schedule = gpu_schedule(program, CUDA, GPU_PIPELINE[:-1])
+HOST_LOOPS = tuple(each for each in GPU_PIPELINE[:-1] if each.name != "loops_to_kernels")
+
+
+def mapped(program: Program, passes: Sequence[LoopPass] = GPU_PIPELINE[:-1]) -> GpuSchedule:
+    _, schedule = gpu_schedule(program, CUDA, passes)
     check_module(schedule.module)
     return schedule
 
@@ -205,7 +208,7 @@ def test_each_nest_is_mapped_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_host_s_part_keeps_no_scalars(rng: np.random.Generator) -> None:
     program = program_of(lambda x: [count_to(9.0)(reduce_sum(mul(x, x), axes=(0,)))], VECTOR)
-    module, x = mapped(program).module, rng.standard_normal(40).astype(np.float32)
+    module, x = mapped(program, HOST_LOOPS).module, rng.standard_normal(40).astype(np.float32)
     entry = next(f for f in module.functions if f.name == module.entry)
     kinds = {type(s).__name__ for s in statements_of(entry.body)}
     assert kinds == {"Invoke", "Leave", "Load", "While"}

@@ -1,8 +1,8 @@
 """A loop program as CUDA C++: a kernel for every function that loops over blocks, and the entry's steps as a plan.
 
 A kernel is one loop over blocks around one loop over threads. All threads compute the statements between them alike. A
-checking simulator can run the text as well: it has no return, so all threads come to every barrier; all lanes take part
-in a shuffle; no pointer is made from the address of an element.
+checking simulator can run the text as well: all threads come to every barrier, and return early together or not at all;
+all lanes take part in a shuffle; no pointer is made from the address of an element.
 """
 
 from __future__ import annotations

@@ -44,13 +44,15 @@ def _statement(f: Frame, s: loop.Statement) -> None:
         case loop.Fault():
             site, position = f.index(loop.Constant(I64.type(s.site << FAULT_SHIFT), I64)), f.operand(s.position)
             f.do(f"if ({f.operand(s.predicate)}) atomicMin(fault, 0x{int(site):x}ull | (u64){position});")
+        case loop.Leave():
+            f.do("if (fault[0] != ~0ull) return;")
         case loop.Barrier():
             f.do("__syncthreads();")
         case loop.Shuffle():
             _shuffle(f, s)
         case (
-            loop.Update() | loop.Prefix() | loop.Copy() | loop.Transpose() | loop.Leave()
-            | loop.Invoke() | loop.Library() | loop.Callback() | loop.StackPush() | loop.StackPop()
+            loop.Update() | loop.Prefix() | loop.Copy() | loop.Transpose() | loop.Invoke()
+            | loop.Library() | loop.Callback() | loop.StackPush() | loop.StackPop()
             | loop.StackRead() | loop.StackWrite() | loop.StackReset() | loop.StackLength()
         ):  # fmt: skip
             f.fail(f"{type(s).__name__} within a kernel, which the schedule leaves to the host")

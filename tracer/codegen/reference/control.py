@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext, suppress
 from typing import Any, assert_never
 
 import numpy as np
 
 from tracer.codegen.reference.conversions import choose
-from tracer.codegen.reference.frame import THREAD_AXES, Frame
+from tracer.codegen.reference.frame import THREAD_AXES, Frame, Return
 from tracer.codegen.reference.memory import Violation
 from tracer.codegen.reference.races import Array
 from tracer.codegen.reference.scalar_ops import scalar_function
@@ -146,12 +147,14 @@ def _ragged(f: Frame, s: For, values: list[Any], start: Any, stop: Any) -> list[
 
 
 def _independent(f: Frame, s: For, values: list[Any]) -> list[Any]:
-    """Run blocks, or iterations that threads may share, in the order of the call."""
-    level = f.clock.enter(is_block=s.kind is LoopKind.BLOCK)
+    """Run blocks, which may leave one by one, or iterations that threads may share, in the order of the call."""
+    is_block = s.kind is LoopKind.BLOCK
+    level = f.clock.enter(is_block=is_block)
     for i in f.call.iterations(_range(f, s)):
         f.call.poll()
         f.clock.iterate(level)
-        values = _iteration(f, s, s.index.dtype.type(i), values)
+        with suppress(Return) if is_block else nullcontext():
+            values = _iteration(f, s, s.index.dtype.type(i), values)
     f.clock.leave()
     return values
 
@@ -203,10 +206,12 @@ def _threads(f: Frame, s: For, values: list[Any]) -> list[Any]:
     f.clock.threads = numbers if outer is None else outer * count + numbers
     f.depth += 1
     f.clock.tick()
-    values = _iteration(f, s, indices.start + indices.step * numbers, values)
-    f.clock.tick()
-    f.depth -= 1
-    f.clock.threads = outer
+    try:
+        values = _iteration(f, s, indices.start + indices.step * numbers, values)
+    finally:
+        f.clock.tick()
+        f.depth -= 1
+        f.clock.threads = outer
     return [_halved_along(c, v, axis, count) for c, v in zip(s.carries, values, strict=True)]
 
 

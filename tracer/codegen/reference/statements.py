@@ -86,6 +86,7 @@ def run_statement(f: Frame, s: loop.Statement) -> None:
         case loop.Fault():
             _fault(f, s)
         case loop.Leave():
+            _all_threads(f, "the end of a kernel")
             if f.call.status is not Status.DONE:
                 raise Return
         case loop.Invoke():

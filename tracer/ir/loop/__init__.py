@@ -297,7 +297,10 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """Return from the function at once if a fault was recorded or a callback raised."""
+    """Return from the function at once if a fault was recorded or a callback raised.
+
+    In a kernel all threads of the block return, or none does.
+    """
 
 
 @dataclass(frozen=True, slots=True)

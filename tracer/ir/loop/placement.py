@@ -18,7 +18,7 @@ _BANNED: dict[type, tuple[loop.LoopKind, ...]] = {
     loop.Shuffle: (loop.LoopKind.VECTOR,),
     loop.Copy: (loop.LoopKind.VECTOR,),
     loop.Transpose: (loop.LoopKind.VECTOR, loop.LoopKind.BLOCK, loop.LoopKind.THREAD),
-    loop.Leave: (loop.LoopKind.PARALLEL, loop.LoopKind.BLOCK, loop.LoopKind.THREAD),
+    loop.Leave: (loop.LoopKind.PARALLEL,),
     loop.Invoke: (loop.LoopKind.VECTOR, loop.LoopKind.BLOCK, loop.LoopKind.THREAD),
     loop.Library: (loop.LoopKind.VECTOR, loop.LoopKind.BLOCK, loop.LoopKind.THREAD),
     loop.Callback: (loop.LoopKind.VECTOR, loop.LoopKind.PARALLEL, loop.LoopKind.BLOCK, loop.LoopKind.THREAD),
@@ -97,6 +97,8 @@ def problems(s: loop.Statement, place: Place) -> Iterator[str]:
                 yield f"{what} outside a thread loop"
             elif place.divergent:
                 yield f"{what} under a condition that varies by thread"
+        case loop.Leave() if place.divergent:
+            yield "Leave under a condition that varies by thread"
         case loop.Prefix():
             if place.loops[-1:] != (loop.LoopKind.VECTOR,):
                 yield "Prefix not directly in a vector loop"

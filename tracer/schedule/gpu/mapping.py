@@ -10,7 +10,7 @@ The result is loop IR again: the reference interpreter runs it, and the CUDA bac
     cumulative    a block a row, or a chunk of a long row (see `scan_kernels`)
     scatters      a thread for each element of a window and part of the destinations (see `scatter_kernels`)
     in order      loops whose iterations depend on each other, and other scatters: one thread
-    control flow  loops and branches of the entry are the host's, around kernels
+    control flow  loops and branches of the entry are the host's, around kernels (but see `block_loops`)
 
 Everything depends on shapes and dtypes alone, never on the device, so results do not either. Library routines and
 callbacks are steps of the host, told in `on_host`.

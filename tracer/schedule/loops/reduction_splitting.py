@@ -39,7 +39,7 @@ from tracer.ir.loop import (
 )  # fmt: skip
 from tracer.ir.loop.walk import with_statements
 from tracer.ir.target import CPU, Machine, Target
-from tracer.schedule.terms.clone import copied
+from tracer.schedule.terms.clone import Names, copied
 from tracer.schedule.terms.loop_slicing import moved
 
 _STEPS: Final = 512  # parts of a block's length: lengths that are tried are one part apart, 64 elements
@@ -162,7 +162,7 @@ def _blocks(loop: For, partial: list[Buffer], blocks: int, block: int, beside: i
     return Block((For(index, index_constant(0), index_constant(blocks // beside), body, LoopKind.PARALLEL),))
 
 
-class _Same(dict[Buffer | Register, Buffer | Register]):
+class _Same(Names):
     """Registers without another name keep their own."""
 
     def __missing__(self, key: Buffer | Register) -> Buffer | Register:

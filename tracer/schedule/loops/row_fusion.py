@@ -37,7 +37,7 @@ from tracer.ir.loop import (
 from tracer.ir.loop.walk import statements_of
 from tracer.ir.target import CPU, Machine, Target
 from tracer.schedule.cpu.vectorise import runs_lanes_inside
-from tracer.schedule.terms.clone import copied
+from tracer.schedule.terms.clone import Names, copied
 from tracer.schedule.terms.cost_model import statements_written_out, trips, work
 
 _MIN_ROWS: Final = 64  # of nests that threads would share
@@ -221,7 +221,7 @@ def _fused_function(name: str, nests: Sequence[Nest], shared: Sequence[tuple[int
             )
     row, statements = Register(nests[0].loop.index.dtype, "row"), list[Statement]()
     for nest, ns in zip(nests, shared, strict=True):
-        names: dict[Buffer | Register, Buffer | Register] = {nest.loop.index: row}
+        names: Names = {nest.loop.index: row}
         names |= {own: parameters[n] for n, own in zip(ns, _given(nest), strict=True)}
         statements += copied(nest.loop.body, names).statements
     loop = replace(nests[0].loop, index=row, body=Block(tuple(statements)))

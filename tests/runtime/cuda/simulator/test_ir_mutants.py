@@ -34,6 +34,11 @@ EQUIVALENT: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "two_axes": {r"nest0, (14: add for sub|36: sub for add|40: le for lt)": _ROUNDING},
     "running_sums": {r"nest0, \d+: loop to 5": "the fifth tile has no column"},
+    "iterated": {
+        r"loop0, \d+: (le for lt|lt with 3[13]|always)": "a thread without work has no element of its kernel either",
+        r"loop0, 14: no barrier": "the thread that reads the cell has stored it",
+        r"loop0, \d+: no barrier": "the shuffles of the rows order the accesses of the next iteration's thread",
+    },
     "any_of_row": {r"ge for gt": "no number is 2.5", r"load a1 with 99 b": "the elements left out decide no row"},
 }
 """Changes that change nothing, as patterns of what changed, and why."""
@@ -41,6 +46,7 @@ EQUIVALENT: Final[Mapping[str, Mapping[str, str]]] = {
 MUTATED: Final = (
     "fused_f32", "choice_f32", "softmax", "column_sums", "few_column_sums", "full_sum", "two_axes", "short_rows",
     "any_of_row", "transposed", "running_sums", "joined", "gathered", "checked",
+    "iterated",
 )  # fmt: skip
 
 

@@ -1,0 +1,151 @@
+"""Loops and branches in one block of threads: the bits of the loops on the host, any trip count, and faults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracer
+import tracer.numpy as tnp
+from tests.laws.cases import Case, cases_of
+from tests.laws.sampling import generator
+from tests.runtime.cuda.simulator.running import run, simulated
+from tests.runtime.programs import call_host
+from tracer import grad, jit, lax
+from tracer.codegen.cuda.emit import emit_cuda
+from tracer.codegen.reference.interpreter import interpret
+from tracer.codegen.status import Status
+from tracer.ir.loop import Buffer, For, Function, If, Load, Module, Space, While
+from tracer.ir.loop.check import check_module
+from tracer.ir.loop.walk import statements_of
+from tracer.ir.program import Program
+from tracer.ir.target import CUDA
+from tracer.ir.types import array_type
+from tracer.passes.pipeline import optimize
+from tracer.runtime.cuda.simulator.kernels import Order
+from tracer.schedule.pipeline import GPU_PIPELINE, gpu_schedule
+from tracer.trace.stage import stage
+
+HOST = tuple(each for each in GPU_PIPELINE if each.name != "loops_to_kernels")
+CASES = [c for name in ("cond", "while_loop", "for_loop", "scan", "loop_push") for c in cases_of(name)]
+X = np.linspace(-1.0, 1.0, 24).reshape(4, 6)
+
+
+def entry_of(module: Module) -> Function:
+    return next(f for f in module.functions if f.name == module.entry)
+
+
+def decisions(module: Module) -> set[str]:
+    """Loops and branches of the host, and the values that it waits for."""
+    return {type(s).__name__ for s in statements_of(entry_of(module).body) if isinstance(s, For | While | If | Load)}
+
+
+def both(program: Program, inputs: Sequence[Any]) -> tuple[Module, Module, list[Any]]:
+    """A program with its loops on the host and in blocks, and all flat operands."""
+    found, host = gpu_schedule(program, CUDA, HOST)
+    block = gpu_schedule(program, CUDA)[1].module
+    check_module(block)
+    given = [p for p in entry_of(block).parameters if isinstance(p, Buffer) and p.space is not Space.OUTPUT]
+    values = [*inputs, *found.constants]
+    return (
+        host.module,
+        block,
+        [np.ascontiguousarray(x).ravel().view(p.dtype) for x, p in zip(values, given, strict=True)],
+    )
+
+
+def agree(program: Program, inputs: Sequence[Any]) -> Module:
+    """The module with loops in blocks, which gives the bits of the host's loops in any order of threads."""
+    host, block, flat = both(program, inputs)
+    wanted = [x.tobytes() for x in run(emit_cuda(host), flat, simulated())[0]]
+    for order in Order:
+        assert [x.tobytes() for x in run(emit_cuda(block), flat, simulated(order))[0]] == wanted
+    return block
+
+
+def program_of(function: Callable[..., Any], *inputs: Any) -> Program:
+    types = [array_type(np.asarray(x).dtype, np.shape(x)) for x in inputs]
+    return optimize(stage(lambda xs: tracer.tree.leaves(function(*xs)), types).program, CUDA)
+
+
+@pytest.mark.parametrize("case", CASES[::9], ids=lambda case: case.primitive.name)
+def test_every_loop_and_branch_has_the_bits_of_the_host_s(case: Case) -> None:
+    program = optimize(case.program, CUDA)
+    assert decisions(agree(program, [np.asarray(x) for x in case.draw(generator(1, case))])) == set()
+
+
+def rows(x: Any) -> Any:
+    """Rows, columns, cumulative sums and a branch in each iteration: kernels of several blocks, and with barriers."""
+
+    def step(c: Any, n: Any) -> Any:
+        e = tnp.exp(c - c.max(1, keepdims=True))
+        c = e / e.sum(1, keepdims=True) + tnp.cumsum(c, 1) - c.mean(0)
+        return lax.cond(c[0, 0] > n, lambda c: 0.5 * c, lambda c: c + 1.0, c), (c.sum(1), c[:, 0].max())
+
+    return lax.scan(step, x, tnp.arange(3.0))
+
+
+@pytest.mark.parametrize("shape", [(5, 40), (3, 200), (40, 33)])
+def test_kernels_of_several_blocks_take_turns(shape: tuple[int, int], rng: np.random.Generator) -> None:
+    x = rng.standard_normal(shape)
+    block = agree(program_of(rows, x), [x])
+    assert decisions(block) == set()
+    outputs = [np.zeros(p.size, p.dtype) for p in entry_of(block).parameters if p.space is Space.OUTPUT]  # type: ignore[union-attr]
+    assert interpret(block, [x.ravel(), *outputs]).status is Status.DONE
+
+
+def test_reverse_loops_of_known_length_are_kernels() -> None:
+    program = program_of(grad(lambda x: lax.scan(lambda c, r: (tnp.sin(c + r), c * r), x[0], x)[0].sum()), X)
+    assert decisions(agree(program, [X])) == set()
+
+
+def newton(x: Any, limit: Any) -> Any:
+    """Iterations until a limit, of a number, and of an array as an array."""
+    return lax.while_loop(lambda c: c[0] < limit, lambda c: (c[0] + 1, 0.5 * (c[1] + x / c[1])), (0 * limit, x + 1.0))
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 100_000])
+def test_any_trip_count_gives_the_bits_of_the_cpu(trips: int) -> None:
+    x = np.array([2.0, 3.0])
+    got = jit(newton)(tracer.device_put(x, "cuda-sim"), trips)
+    wanted = jit(newton)(x, trips)
+    assert [np.asarray(v).tobytes() for v in got] == [np.asarray(v).tobytes() for v in wanted]
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2])
+def test_any_length_of_a_scan_gives_the_bits_of_the_host_s(trips: int) -> None:
+    x = X[0, :, None] * np.ones(trips)
+    agree(program_of(lambda x: lax.scan(lambda c, r: (tnp.sin(c + r), c * r), x.sum(1), x.T), x), [x])
+
+
+def test_a_fault_ends_a_loop_that_its_garbage_never_would() -> None:
+    def climb(x: Any, i: Any) -> Any:
+        """Up to 5 behind the end, where a clamped index finds 4 for ever."""
+        return lax.while_loop(lambda c: tnp.sum(c[1]) < 5 * 3, lambda c: (c[0] + 1, x[c[0]]), (i, x[i]))
+
+    x, i = np.arange(5.0), np.array([0, 1, 2])
+    host, block, flat = both(program_of(climb, x, i), [x, i])
+    assert decisions(block) == set()
+    wanted = run(emit_cuda(host), flat, simulated())[1]
+    assert wanted is not None
+    for order in Order:
+        assert run(emit_cuda(block), flat, simulated(order, most=100_000))[1] == wanted
+    with pytest.raises(IndexError, match="out of bounds"):
+        np.asarray(jit(climb)(tracer.device_put(x, "cuda-sim"), i)[0])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: lax.fori_loop(0, 3, lambda _, x: call_host(np.sin, x), x),
+        lambda x: lax.fori_loop(0, 3, lambda _, x: tnp.sin(x[::-1]), tnp.arange(16385.0) * x[0, 0]),
+        grad(lambda x: lax.while_loop(lambda x: x.sum() < 9, lambda x: x + tnp.cos(x), x).sum()),
+    ],
+    ids=["callbacks", "more elements than a block takes", "stacks"],
+)
+def test_loops_with_steps_of_the_host_stay_there(function: Callable[[Any], Any]) -> None:
+    module = gpu_schedule(program_of(function, X), CUDA)[1].module
+    assert decisions(module) & {"For", "While"}
