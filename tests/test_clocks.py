@@ -28,7 +28,7 @@ READERS = {
     "runtime/system/spans.py": "tells of compilations above two seconds, and times them for a profile",
     "runtime/values/loop_progress.py": "shows a bar at most ten times a second",
     "runtime/system/fork_safety.py": "bounds the wait of a fork for calls of OpenBLAS",
-    "runtime/eager/__init__.py": "keeps the time of import: sources that changed later leave no kernel in the files",
+    "runtime/__init__.py": "keeps the time of import: sources that changed later leave no kernel in the files",
 }
 TOOLS = ("monitoring", "settrace", "setprofile", "gettrace", "getprofile", "perf_counter", "monotonic", "process_time")
 

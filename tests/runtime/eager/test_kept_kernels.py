@@ -19,6 +19,7 @@ from tracer.ir.types import array_type
 from tracer.primitives.catalogue import BY_NAME
 from tracer.primitives.elementwise import exponential, powers, trigonometric
 from tracer.runtime.eager import execute, kept_kernels
+from tracer.runtime.native import compiler_files
 from tracer.settings import config
 
 PROGRAM = """
@@ -94,25 +95,25 @@ def test_everything_that_decides_the_code_is_in_the_name(tmp_path: Path, monkeyp
 
 
 def test_a_changed_source_changes_the_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for room in kept_kernels._ROOMS:
+    for room in compiler_files._ROOMS:
         (tmp_path / room).mkdir(parents=True)
     source = tmp_path / "schedule" / "pipeline.py"
     source.write_text("a = 1\n")
     os.utime(source, ns=(0, 1))
-    monkeypatch.setattr(kept_kernels, "PACKAGE", str(tmp_path))
-    before = kept_kernels._sources()
+    monkeypatch.setattr(compiler_files, "PACKAGE", str(tmp_path))
+    before = compiler_files.sources_now()
     assert before is not None
-    assert before == kept_kernels._sources()
+    assert before == compiler_files.sources_now()
     os.utime(source, ns=(0, 2))
-    assert kept_kernels._sources() not in (None, before)
+    assert compiler_files.sources_now() not in (None, before)
     source.write_text("a = 2\n")  # after this process imported it
-    assert kept_kernels._sources() is None
+    assert compiler_files.sources_now() is None
 
 
 def test_processes_that_run_older_sources_keep_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     x = tnp.asarray([0.5, 1.5])
     with config.using(kernel_dir=tmp_path):
-        monkeypatch.setattr(kept_kernels, "_sources", lambda: "changed since")
+        monkeypatch.setattr(kept_kernels, "sources_now", lambda: "changed since")
         before = np.asarray(trigonometric.sin(x))
         assert list(tmp_path.iterdir()) == []
         monkeypatch.setattr(kept_kernels, "sources", lambda: None)

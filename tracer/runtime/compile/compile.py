@@ -7,28 +7,25 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tracer.codegen.llvm.emit.module import emit_module
 from tracer.codegen.llvm.emit.opt_level import USUAL, level
 from tracer.codegen.llvm.kernel_modules import common_symbols, outside_symbols
-from tracer.codegen.llvm.kernels.gemm.amx import in_use
-from tracer.codegen.llvm.kernels.gemm.bf16_dot import has_dots
 from tracer.codegen.llvm.toolchain.ctypes_executable import Executable
 from tracer.codegen.llvm.toolchain.object_code import LoadedModule, binds_c_alone, compile_object, load_object
 from tracer.codegen.llvm.toolchain.outlined_functions import apart
-from tracer.codegen.llvm.toolchain.target import fuses_products, splits_floats
 from tracer.codegen.status import Status
 from tracer.ir.loop import Block, Library, Module
 from tracer.ir.loop.walk import blocks_of
 from tracer.ir.primitive import Effect
 from tracer.ir.program import Program
-from tracer.ir.target import Target, cpu
 from tracer.ir.types import Type, storage_type
 from tracer.passes.pipeline import optimize
 from tracer.runtime.analysis.cost import work_of
+from tracer.runtime.compile.this_machine import this_cpu
 from tracer.runtime.native.entry_point import EntryPoint
 from tracer.runtime.native.object_cache import objects
 from tracer.runtime.native.sigint_ctypes import interruptible
@@ -41,6 +38,9 @@ from tracer.schedule.pipeline import LOOP_PIPELINE, ONE_AT_A_TIME, LoopPass, Sch
 from tracer.settings import config
 from tracer.trace.array import Array
 from tracer.trace.source import user_source
+
+if TYPE_CHECKING:
+    from tracer.runtime.compile.kept_programs import Place
 
 Value = np.ndarray[Any, Any]
 
@@ -131,10 +131,12 @@ def _at(pointers: int, number: int, type: Type) -> Value:
     return flat.reshape(storage.shape)
 
 
-def compile_program(program: Program, donated: Collection[int] = (), *, contracts: bool = False) -> Compiled:
+def compile_program(
+    program: Program, donated: Collection[int] = (), *, contracts: bool = False, place: Place | None = None
+) -> Compiled:
     """Return the program compiled through all stages. Raises InternalError for statements the backend cannot emit.
 
-    donated: the inputs whose memory results may take over. contracts: as in `optimize`.
+    donated: the inputs whose memory results may take over. contracts: as in `optimize`. place: the file to keep it in.
     """
     with collector_paused(), working("compile", program.name, user_source()) as work:
         target = this_cpu()
@@ -142,12 +144,11 @@ def compile_program(program: Program, donated: Collection[int] = (), *, contract
         optimized = optimize(program, target, contracts=contracts)
         work.at("loops")
         scheduled = schedule(optimized, target, donated=donated, passes=in_force(LOOP_PIPELINE))
-        return compile_scheduled(program, scheduled, work)
-
-
-def this_cpu() -> Target:
-    """Return the target of the machine that this process runs on."""
-    return cpu(bf16=has_dots(), tiles=in_use(), root_estimates=splits_floats())
+        compiled = compile_scheduled(program, scheduled, work, by_text=place is None)
+        if place is not None:
+            module = scheduled.module
+            place.write(scheduled, compiled.text, level(module), library_names(module), compiled.work)
+        return compiled
 
 
 def in_force(passes: tuple[LoopPass, ...]) -> tuple[LoopPass, ...]:
@@ -155,20 +156,18 @@ def in_force(passes: tuple[LoopPass, ...]) -> tuple[LoopPass, ...]:
     return (*passes, ONE_AT_A_TIME) if config.vector_bits == 0 else passes
 
 
-def contracts() -> bool:
-    """Whether programs of `jit` contract products and sums: the setting asks for it, and this machine can."""
-    return config.fp_contract and fuses_products()
-
-
-def compile_scheduled(program: Program, scheduled: Scheduled, work: Work | None = None) -> Compiled:
-    """Return a scheduled program as machine code. work: is told of the phases."""
+def compile_scheduled(
+    program: Program, scheduled: Scheduled, work: Work | None = None, *, by_text: bool = True
+) -> Compiled:
+    """Return a scheduled program as machine code. work: is told of the phases. by_text: as in `load`."""
     module = scheduled.module
     if work is not None:
         work.at("LLVM text")
     text = emit_module(module)
     if work is not None:
         work.at("machine code")
-    return Compiled(program, scheduled, text, load(text, library_names(module), level(module)), work_of(program))
+    loaded = load(text, library_names(module), level(module), by_text=by_text)
+    return Compiled(program, scheduled, text, loaded, work_of(program))
 
 
 def compile_alone(program: Program, scheduled: Scheduled) -> tuple[Compiled, bytes] | None:
@@ -183,11 +182,11 @@ def compile_alone(program: Program, scheduled: Scheduled) -> tuple[Compiled, byt
     return Compiled(program, scheduled, text, load_object(code, {}), work_of(program)), code
 
 
-def load(text: str, routines: Sequence[str], opt: int = USUAL) -> LoadedModule:
-    """Load LLVM text as machine code in this process."""
+def load(text: str, routines: Sequence[str], opt: int = USUAL, *, by_text: bool = True) -> LoadedModule:
+    """Load LLVM text as machine code in this process. by_text: whether files keep its object code by its text."""
     program, common = apart(text)
     symbols = {**outside_symbols(program, routines, objects.kernel), **common_symbols(common, objects.kernel)}
-    return load_object(objects.get(program, opt), symbols)
+    return load_object(objects.get(program, opt, kept=by_text), symbols)
 
 
 def library_names(module: Module) -> list[str]:

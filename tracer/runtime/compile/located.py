@@ -14,7 +14,8 @@ from tracer.ir.loop import Module
 from tracer.ir.loop.text import loop_text, statements_by_line
 from tracer.ir.program import Program, Source
 from tracer.ir.target import Target
-from tracer.runtime.compile.compile import in_force, this_cpu
+from tracer.runtime.compile.compile import in_force
+from tracer.runtime.compile.this_machine import this_cpu
 from tracer.schedule.pipeline import LOOP_PIPELINE, loop_stages, loops
 from tracer.schedule.terms.origins import Origins, lines_of_module
 

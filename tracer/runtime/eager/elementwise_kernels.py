@@ -21,6 +21,7 @@ from tracer.trace.trace import bind_all
 if TYPE_CHECKING:
     from tracer.passes import pipeline
     from tracer.runtime.compile import compile as compiling
+    from tracer.runtime.compile import this_machine
     from tracer.runtime.eager import kept_kernels
     from tracer.runtime.jit import entry as entries
     from tracer.runtime.native.entry_point import EntryPoint
@@ -30,6 +31,7 @@ else:
     scheduling = LazyModule("tracer.schedule.pipeline")
     symbolic_size = LazyModule("tracer.schedule.symbolic_size")
     compiling = LazyModule("tracer.runtime.compile.compile")
+    this_machine = LazyModule("tracer.runtime.compile.this_machine")
     kept_kernels = LazyModule("tracer.runtime.eager.kept_kernels")
     entries = LazyModule("tracer.runtime.jit.entry")
     pipeline = LazyModule("tracer.passes.pipeline")
@@ -71,7 +73,7 @@ def _compiled(
     if staged.constants or not all(isinstance(t, ArrayType) and t.shape == shape for t in results):
         return None
     passes = compiling.in_force(scheduling.ELEMENTWISE_PIPELINE)
-    scheduled = symbolic_size.schedule_for_any_size(pipeline.optimize(staged.program), passes, compiling.this_cpu())
+    scheduled = symbolic_size.schedule_for_any_size(pipeline.optimize(staged.program), passes, this_machine.this_cpu())
     if scheduled is None:
         return None
     alone = None if place is None else compiling.compile_alone(staged.program, scheduled)

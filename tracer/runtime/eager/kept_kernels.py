@@ -7,8 +7,7 @@ sources. So a process that finds one imports no compiler, and an edited checkout
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
@@ -20,18 +19,12 @@ from tracer.ir.digest import encode
 from tracer.ir.dtypes import BY_SHORT_NAME
 from tracer.ir.primitive import Composite, Pointwise, Primitive
 from tracer.ir.types import Type, array_type, with_shape
-from tracer.once import once
-from tracer.runtime.eager import IMPORTED
+from tracer.runtime.native.compiler_files import sources, sources_now
 from tracer.runtime.native.disk_cache import Folder, kernel_folder
 from tracer.runtime.native.entry_point import EntryPoint
 from tracer.settings import config
 from tracer.version import VERSION
 
-PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-_ROOMS: Final = (
-    "codegen/llvm", "ir", "passes", "primitives", "runtime/compile", "runtime/eager", "schedule", "trace",
-)  # fmt: skip
-"""Folders of the package whose files decide a kernel's code."""
 _SIMPLE: Final = (bool, int, float, str, np.dtype, Enum, type(None))
 
 
@@ -55,7 +48,7 @@ class Place(NamedTuple):
     def write(self, code: bytes, point: EntryPoint) -> None:
         """Keep a kernel. code: binds functions of C alone. point: with the types and the work of one element."""
         results = [str(with_shape(type, ())).removesuffix("[]") for type in point.output_types]
-        if _sources() == sources():  # this process may have imported files that were changed since
+        if sources_now() == sources():  # this process may have imported files that were changed since
             self.folder.write(self.key, " ".join((repr(point.work), *results)).encode() + b"\n" + code)
 
 
@@ -86,28 +79,3 @@ def _meaning(primitive: Primitive) -> str | None:
             return f"{expand.__module__}.{expand.__qualname__}"
         case _:
             return None
-
-
-@once
-def sources() -> str | None:
-    """Return the fingerprint of the compiler's files; None where some changed after this process imported them."""
-    return _sources()
-
-
-def _sources() -> str | None:
-    try:
-        files = sorted(found for room in _ROOMS for found in _files(os.path.join(PACKAGE, room)))
-    except OSError:  # the package is not in files
-        return None
-    are_old = all(changed < IMPORTED for _, _, changed in files)
-    return repr(files) if are_old else None
-
-
-def _files(folder: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the path within the package, the size and the time of change of each file."""
-    for entry in os.scandir(folder):
-        if not entry.is_dir():
-            found = entry.stat()
-            yield entry.path[len(PACKAGE) :], found.st_size, found.st_mtime_ns
-        elif entry.name != "__pycache__":
-            yield from _files(entry.path)

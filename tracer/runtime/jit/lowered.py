@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tracer.passes import pipeline
     from tracer.runtime.compile import compile as compiling
     from tracer.runtime.compile import located as locating
+    from tracer.runtime.compile import this_machine
     from tracer.runtime.jit import cuda_text
     from tracer.schedule import pipeline as scheduling
 else:
@@ -48,6 +49,7 @@ else:
     cuda_text = LazyModule("tracer.runtime.jit.cuda_text")
     compiling = LazyModule("tracer.runtime.compile.compile")
     locating = LazyModule("tracer.runtime.compile.located")
+    this_machine = LazyModule("tracer.runtime.compile.this_machine")
     scheduling = LazyModule("tracer.schedule.pipeline")
 
 
@@ -93,7 +95,7 @@ class Lowered:
         self._traced = traced
         self._call = call
         self._signature = signature
-        self._contracts = compiling.contracts()
+        self._contracts = this_machine.contracts()
 
     @cached_property
     def _compiled(self) -> compiling.Compiled:
@@ -120,7 +122,7 @@ class Lowered:
 
     def optimized(self) -> Program:
         """Return the program after its passes."""
-        return pipeline.optimize(self._traced.program, compiling.this_cpu(), contracts=self._contracts)
+        return pipeline.optimize(self._traced.program, this_machine.this_cpu(), contracts=self._contracts)
 
     def stages(self) -> Stages:
         """Return every stage up to the loops of the CPU, as text. The result prints as a whole.
@@ -131,7 +133,7 @@ class Lowered:
         >>> [stage.name for stage in tracer.jit(lambda x: x + x).lower(np.zeros(4)).stages()[:3]]
         ['traced', 'loops', 'fuse_rows']
         """
-        on = compiling.this_cpu()
+        on = this_machine.this_cpu()
         found = [Stage("traced", str(self._traced.program))]
         changed = self.programs()
         found += [Stage(name, str(after)) for name, after in changed]
@@ -146,7 +148,7 @@ class Lowered:
 
     def programs(self) -> list[tuple[str, Program]]:
         """Return the name of every pass that changed the program, with the program after it."""
-        steps = pipeline.stages(self._traced.program, compiling.this_cpu(), contracts=self._contracts)
+        steps = pipeline.stages(self._traced.program, this_machine.this_cpu(), contracts=self._contracts)
         return [(step.name, after) for step, after in steps]
 
     def loops(self) -> Module:

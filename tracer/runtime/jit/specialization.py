@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from tracer.lazy import LazyModule
 from tracer.primitives.control.calls import call as bind_call
@@ -19,9 +20,13 @@ from tracer.trace.state import state
 
 if TYPE_CHECKING:
     from tracer.runtime.compile import compile as compiling
+    from tracer.runtime.compile import kept_programs, this_machine
     from tracer.runtime.jit import entry as entries
+    from tracer.runtime.native.entry_point import EntryPoint
 else:
     compiling = LazyModule("tracer.runtime.compile.compile")
+    kept_programs = LazyModule("tracer.runtime.compile.kept_programs")
+    this_machine = LazyModule("tracer.runtime.compile.this_machine")
     entries = LazyModule("tracer.runtime.jit.entry")
 
 
@@ -35,7 +40,9 @@ def is_traced(leaves: Sequence[Any], traced: Traced) -> bool:
 class Specialization:
     """Traced program with its machine code. `lock` is held during tracing and compiling, so that each is done once."""
 
-    __slots__ = ("_compiled", "_flat", "_plannable", "_recognised", "_traced", "donated", "lock")
+    __slots__ = (
+        "__weakref__", "_compiled", "_flat", "_plannable", "_point", "_recognised", "_traced", "donated", "lock",
+    )  # fmt: skip
 
     def __init__(self, traced: Traced | None = None, donated: Mapping[int, Donated] = NOTHING_DONATED) -> None:
         """donated: stand-ins of the leaves that a call donates, by leaf."""
@@ -43,6 +50,7 @@ class Specialization:
         self.donated = donated
         self._traced = traced
         self._compiled: compiling.Compiled | None = None
+        self._point: EntryPoint | None = None
         self._flat: Callable[..., Sequence[Array]] | None = None
         self._recognised: entries.Recognised | None = None
         self._plannable = True
@@ -58,22 +66,31 @@ class Specialization:
 
     def set(self, traced: Traced) -> None:
         """Replace the trace, and drop the machine code of the previous one."""
-        self._traced, self._compiled, self._flat, self._recognised = traced, None, None, None
+        self._traced, self._compiled, self._point, self._flat, self._recognised = traced, None, None, None, None
 
-    def compiled(self) -> compiling.Compiled:
-        """Return the program as machine code, compiled at the first call."""
+    def point(self) -> EntryPoint:
+        """Return the entry of the machine code, loaded at the first call or, where no file has it, compiled."""
+        with self.lock:
+            if self._point is None:
+                place = kept_programs.place(self.traced.program, self.traced.inputs_of(self.donated))
+                kept = None if place is None else place.read()
+                self._point = self.compiled(place).entry_point if kept is None else kept
+            return self._point
+
+    def compiled(self, place: kept_programs.Place | None = None) -> compiling.Compiled:
+        """Return the program as machine code with its stages. place: the file to keep it in."""
         with self.lock:
             if self._compiled is None:
-                traced = self.traced
+                traced, contracts = self.traced, this_machine.contracts()
                 donated = traced.inputs_of(self.donated)
-                self._compiled = compiling.compile_program(traced.program, donated, contracts=compiling.contracts())
+                self._compiled = compiling.compile_program(traced.program, donated, contracts=contracts, place=place)
             return self._compiled
 
     def warn_of_useless(self) -> None:
         """Warn of donated arrays whose memory no result can use."""
-        scheduled, captured = self.compiled().scheduled, len(self.traced.captured)
-        types = [type for n, type in enumerate(scheduled.output_types) if n not in scheduled.donors]
-        warn_of_useless(self.donated, [donor - captured for donor in scheduled.donors.values()], types)
+        point, captured = self.point(), len(self.traced.captured)
+        types = [type for n, type in enumerate(point.output_types) if n not in point.donors]
+        warn_of_useless(self.donated, [donor - captured for donor in point.donors.values()], types)
 
     def bind(self, operands: Sequence[Array], *, inline: bool) -> list[Any]:
         """Return the outputs as arrays of the current trace. inline: records equations instead of one call.
@@ -102,15 +119,21 @@ class Specialization:
 
     def _make_flat(self) -> Callable[..., Sequence[Array]]:
         """Return the program as a function of leaves, through ctypes where the platform has no entries."""
-        compiled, captured = self.compiled(), self.traced.captured
+        captured = self.traced.captured
+
+        itself = ref(self)  # no cycle, so that its machine code goes at once
 
         def by_ctypes(*operands: Array) -> list[Array]:
-            return compiled.call([*(as_array(array, copy=False) for array in captured), *operands])
+            alive = itself()
+            assert alive is not None
+            return alive.compiled().call([*(as_array(array, copy=False) for array in captured), *operands])
 
-        count = len(compiled.scheduled.input_types) - len(captured)
         if not entries.entries_enabled():
+            self.compiled()
             return by_ctypes
-        recognised = entries.Recognised(compiled.entry_point, captured, flat_plan(count), None, self.donated)
+        point = self.point()
+        plan = flat_plan(len(point.input_types) - len(captured))
+        recognised = entries.Recognised(point, captured, plan, None, self.donated)
         recognised.trust_caller()
         return recognised.entry(by_ctypes)
 
@@ -124,7 +147,7 @@ class Specialization:
                 if plan is None:
                     self._plannable = False
                     return False
-                traced, point = self.traced, self.compiled().entry_point
+                traced, point = self.traced, self.point()
                 self._recognised = entries.Recognised(point, traced.captured, plan, traced.structure, self.donated)
                 self._recognised.watch(traced.guards, traced.values)
             self._recognised.trust_settings(version)

@@ -26,9 +26,12 @@ class ObjectCache:
         self._objects: OrderedDict[str, bytes] = OrderedDict()
         self._lock = ForkSafeLock()
 
-    def get(self, text: str, opt: int = 2) -> bytes:
-        """Return a program's object code, compiled now if it is not cached. opt: LLVM's code generation level."""
-        return self._get(text, opt, folder)
+    def get(self, text: str, opt: int = 2, *, kept: bool = True) -> bytes:
+        """Return a program's object code, compiled now if it is not cached.
+
+        opt: LLVM's code generation level. kept: whether files may keep it.
+        """
+        return self._get(text, opt, folder if kept else lambda: None)
 
     def kernel(self, text: str, opt: int = 2) -> bytes:
         """Return the object code of text that all programs share, compiled now if it is not cached."""

@@ -16,7 +16,8 @@ from tracer.ir.program import Program, Source
 from tracer.once import once
 from tracer.passes.pipeline import optimize
 from tracer.primitives.control.shared_words import Word
-from tracer.runtime.compile.compile import Compiled, compile_scheduled, contracts, in_force, this_cpu
+from tracer.runtime.compile.compile import Compiled, compile_scheduled, in_force
+from tracer.runtime.compile.this_machine import contracts, this_cpu
 from tracer.runtime.system.gc_pause import collector_paused
 from tracer.runtime.system.spans import working
 from tracer.schedule.cpu.clocks import with_clocks
