@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -82,6 +83,13 @@ def test_explain_wants_a_jitted_function(shell: Any) -> None:
         shell.run_line_magic("explain", "square")
     with pytest.raises(ArgumentError, match="%explain: got nothing, which is no expression"):
         shell.run_line_magic("explain", "")
+
+
+@pytest.mark.parametrize("line", ["%explain", "%explain quick.nothing", "%lower x = 3"])
+def test_tracebacks_of_magics_end_at_the_users_line(shell: Any, line: str) -> None:
+    error = shell.run_cell(line).error_in_exec
+    files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+    assert not [file for file in files if file.endswith("magics.py")]
 
 
 def test_tprofile_runs_its_text_under_the_profiler(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from tracer.explorer.exploration import Exploration, explore
 from tracer.runtime.jit.explain import Text
 from tracer.runtime.jit.jit import JitFunction
 from tracer.runtime.profile.session import profile
+from tracer.trace.tracebacks import set_method_boundaries
 
 
 def load_ipython_extension(shell: Any) -> None:
@@ -97,6 +98,7 @@ class _Magics:
             shell.ast_transformers.remove(rewriting)
 
 
+set_method_boundaries(_Magics)
 _EXPLORE, _FOUND = "__tracer_explore__", "__tracer_found__"
 
 
