@@ -93,6 +93,7 @@ if TYPE_CHECKING:
     )
     from tracer.explorer import explore
     from tracer.runtime.jit.checked import checked
+    from tracer.runtime.profile.placement import where_to_run
     from tracer.runtime.profile.session import profile
 
 __version__ = _VERSION
@@ -122,7 +123,8 @@ _LATER = frozenset((
 _EXPLORER = frozenset(("Exploration", "explore", "load_ipython_extension"))
 
 # Functions imported at their first use, with their modules
-_FUNCTIONS = {"checked": "tracer.runtime.jit.checked", "profile": "tracer.runtime.profile.session"}
+_FUNCTIONS = {"checked": "tracer.runtime.jit.checked", "profile": "tracer.runtime.profile.session",
+              "where_to_run": "tracer.runtime.profile.placement"}  # fmt: skip
 
 # Functions of sparse derivatives, which bring sparse arrays along
 _SPARSE = frozenset(("hessian_sparsity", "jacobian_sparsity", "sparse_hessian", "sparse_jacobian"))
@@ -152,6 +154,7 @@ __all__ = [
     "named_scope", "nn", "numpy", "ops", "optim", "process_count", "process_index", "profile", "pure_callback",
     "random", "remat", "reshard", "scipy", "set_mesh", "shard_map", "sharding", "sparse_hessian", "sparse_jacobian",
     "test_util", "tree", "tree_util", "typeof", "typing", "value_and_grad", "vjp", "vmap",
+    "where_to_run",
 ]  # fmt: skip
 
 _set_boundaries(globals(), __all__)
