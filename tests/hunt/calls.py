@@ -52,7 +52,7 @@ TOLD: tuple[tuple[str, str, str], ...] = (
     (".*", r"beside \w+ here DTypeError", "dtypes that an operation does not compute on are refused, with the remedy"),
     (
         r"(lax\.|case ).*",
-        "beside JAX .*must have equal shapes",
+        "beside JAX .*(must have equal shapes|takes arrays of one shape)",
         "tracer.numpy broadcasts axes of size 1, not lax",
     ),
     (r"(lax\.|case ).*", "beside JAX .*over no elements", "an extreme of nothing has no value, as in NumPy"),

@@ -150,3 +150,12 @@ def test_a_damaged_file_compiles_anew(folder: Path, compiled: list[str]) -> None
         path.write_bytes(path.read_bytes()[:-9])
     assert np.asarray(tracer.jit(function)(*operands)).tobytes() == plain
     assert len(compiled) == 2
+
+
+def test_a_kept_loop_is_as_patient_as_a_compiled_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    points: list[Any] = []
+    read = kept_programs.Place.read
+    monkeypatch.setattr(kept_programs.Place, "read", lambda place: points.append(read(place)) or points[-1])
+    for function in (_newton, _newton, tnp.sin, tnp.sin):
+        tracer.jit(function)(np.float64(2.0))
+    assert [None if point is None else point.is_patient for point in points] == [None, True, None, False]

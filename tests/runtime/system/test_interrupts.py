@@ -15,6 +15,7 @@ import pytest
 
 import tracer.numpy as tnp
 from tracer import config, grad, jit, lax, vmap
+from tracer.runtime.system.long_calls import PATIENCE
 
 DELAY = 0.1
 HEARD = 8.0  # seconds of the processors: above any noise of a machine, below the shortest whole call's time
@@ -193,3 +194,16 @@ def test_errors_of_long_calls_outside_jit_are_those_of_short_ones() -> None:
         texts.append(str(error.value).replace(str(n), "n"))
     assert texts[0] == texts[1]
     assert "test_interrupts.py" in texts[0]
+
+
+def test_short_loops_of_unknown_length_leave_ctrl_c_to_python() -> None:
+    """Calls of `PATIENCE` steps and around it: none is stopped, on the main thread or another, and Ctrl-C is heard."""
+    count = jit(lambda n: lax.while_loop(lambda s: s < n, lambda s: s + 1, 0))
+    rounds = [0, 1, PATIENCE // 4, *range(PATIENCE // 3 - 3, PATIENCE // 3 + 3), PATIENCE, 10 * PATIENCE]
+    found = [int(count(n)) for n in rounds]
+    thread = threading.Thread(target=lambda: found.extend(int(count(n)) for n in rounds))
+    thread.start()
+    thread.join()
+    assert found == rounds * 2
+    assert seconds_until_heard(count, 2**62) < HEARD
+    assert int(count(3)) == 3

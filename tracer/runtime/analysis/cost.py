@@ -134,6 +134,11 @@ def work_of(program: Program) -> int:
     """Return the work of a call, `ENDLESS` where it is more than `HEARD`, or has a loop of unknown length."""
     if any(equation.primitive.lower == Structured("while") for equation in equations(program)):
         return ENDLESS
+    return least_work(program)
+
+
+def least_work(program: Program) -> int:
+    """Return the work of a call whose loops of unknown length iterate once, `ENDLESS` where it is more than `HEARD`."""
     work = 0
     for equation in program.equations:
         work += equation_cost(equation).work

@@ -13,6 +13,7 @@ import numpy as np
 
 from tracer.codegen.llvm.emit.module import emit_module
 from tracer.codegen.llvm.emit.opt_level import USUAL, level
+from tracer.codegen.llvm.emit.polls import patient
 from tracer.codegen.llvm.kernel_modules import common_symbols, outside_symbols
 from tracer.codegen.llvm.toolchain.ctypes_executable import Executable
 from tracer.codegen.llvm.toolchain.object_code import LoadedModule, binds_c_alone, compile_object, load_object
@@ -24,13 +25,13 @@ from tracer.ir.primitive import Effect
 from tracer.ir.program import Program
 from tracer.ir.types import Type, storage_type
 from tracer.passes.pipeline import optimize
-from tracer.runtime.analysis.cost import work_of
+from tracer.runtime.analysis.cost import least_work, work_of
 from tracer.runtime.compile.this_machine import this_cpu
 from tracer.runtime.native.entry_point import EntryPoint
 from tracer.runtime.native.object_cache import objects
 from tracer.runtime.native.sigint_ctypes import interruptible
 from tracer.runtime.system.gc_pause import collector_paused
-from tracer.runtime.system.long_calls import HEARD
+from tracer.runtime.system.long_calls import HEARD, LONG
 from tracer.runtime.system.run_time_errors import error_of, failed
 from tracer.runtime.system.spans import Work, working
 from tracer.runtime.values.wrapping import wrapped
@@ -71,6 +72,7 @@ class Compiled:
         return EntryPoint(
             self.loaded, s.input_types, s.output_types, self.work, s.constants, s.donors, s.sites, s.module.arena,
             s.module.stacks, self.call_back if s.callbacks else None, self.is_repeatable,
+            patient(s.module) and least_work(self.program) <= LONG,
         )  # fmt: skip
 
     @cached_property
@@ -147,7 +149,7 @@ def compile_program(
         compiled = compile_scheduled(program, scheduled, work, by_text=place is None)
         if place is not None:
             module = scheduled.module
-            place.write(scheduled, compiled.text, level(module), library_names(module), compiled.work)
+            place.write(scheduled, compiled.text, level(module), library_names(module), compiled.entry_point)
         return compiled
 
 

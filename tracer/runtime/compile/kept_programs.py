@@ -69,13 +69,13 @@ class Place(NamedTuple):
             donors = dict(facts["donors"])
             return EntryPoint(
                 load_object(code, _symbols(facts)), self.program.input_types, self.program.output_types, facts["work"],
-                (), donors, sites, facts["arena"], facts["stacks"], None, not donors,
+                (), donors, sites, facts["arena"], facts["stacks"], None, not donors, facts["is_patient"],
             )  # fmt: skip
 
-    def write(self, scheduled: Scheduled, llvm: str, opt: int, routines: list[str], work: int) -> None:
+    def write(self, scheduled: Scheduled, llvm: str, opt: int, routines: list[str], point: EntryPoint) -> None:
         """Keep a program, unless a call needs more than a file holds.
 
-        llvm: its text. opt: the level of its code. routines: the library's that it calls. work: see `cost.work_of`.
+        llvm: its text. opt: the level of its code. routines: the library's that it calls. point: as called here.
         """
         s, numbers = scheduled, {source: n for n, source in enumerate(self.lines)}
         types = (self.program.input_types, self.program.output_types)
@@ -85,8 +85,8 @@ class Place(NamedTuple):
         text, common = apart(llvm)
         facts = {
             "sites": [(site.kind, numbers[site.source], site.text) for site in s.sites],
-            "donors": sorted(s.donors.items()), "work": work, "arena": s.module.arena,
-            "stacks": s.module.stacks, "routines": routines, "common": common,
+            "donors": sorted(s.donors.items()), "work": point.work, "is_patient": point.is_patient,
+            "arena": s.module.arena, "stacks": s.module.stacks, "routines": routines, "common": common,
             "outside": "\n".join(dict.fromkeys(line for line in text.splitlines() if _OUTSIDE.search(line))),
         }  # fmt: skip
         self.folder.write(self.key, json.dumps(facts).encode() + b"\n" + objects.get(text, opt, kept=False))

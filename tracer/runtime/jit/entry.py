@@ -24,7 +24,7 @@ from tracer.runtime.native import capi
 from tracer.runtime.native.entry_point import EntryPoint
 from tracer.runtime.native.entry_record import Guard, Leaf, Record, Result, Scalar
 from tracer.runtime.native.support import support
-from tracer.runtime.system.long_calls import HEARD, LONG
+from tracer.runtime.system.long_calls import HEARD, LONG, PATIENCE
 from tracer.runtime.system.run_time_errors import error_of
 from tracer.trace import trees
 from tracer.trace.array import Array
@@ -159,6 +159,7 @@ class Recognised:
         r.data = self._table(ctypes.c_void_p, [constant.ctypes.data for constant in point.constants])
         r.arena, r.stacks = point.arena, point.stacks
         r.long_from, r.heard_from = (0 if point.work > least else _NEVER for least in (LONG, HEARD))
+        r.patience = PATIENCE if point.is_patient else 0
         r.repeatable = point.is_repeatable
 
     def _set_donated(self, donated: Mapping[int, Donated]) -> None:

@@ -21,6 +21,7 @@ class EntryPoint:
 
     work: of a call, see `cost.work_of`. donors: the inputs whose memory outputs take over, by output. sites: the
     faulting equations. arena, stacks: as in `Context`. callback: runs the callback of a slot, see `Compiled.call_back`.
+    is_patient: whether calls begin to listen to Ctrl-C when they have taken long, see `polls.patient`.
     """
 
     loaded: LoadedModule
@@ -34,3 +35,4 @@ class EntryPoint:
     stacks: int = 0
     callback: Callable[[int, int, int], None] | None = None
     is_repeatable: bool = True
+    is_patient: bool = False

@@ -119,6 +119,7 @@ class Record(ctypes.Structure):
         ("stacks", Word),
         ("long_from", Word),  # elements from which on a call is long; fixed shapes have a count of 0
         ("heard_from", Word),  # elements from which on a call listens to Ctrl-C
+        ("patience", Word),  # steps after which a call on the main thread is long and listens, or 0
         ("elementwise", Word),  # whether shapes are free, and the constant is the count of elements
         ("repeatable", Word),  # whether it may run again, having no ordered effects
         ("donates", Word),  # whether any leaf is donated

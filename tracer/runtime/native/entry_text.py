@@ -27,7 +27,7 @@ _ROUTINES: Final = (
     *(f"arguments/{name}" for name in ("same_array", "common", "same_shape", "scalar")),
     *(f"results/{name}" for name in ("make_all", "new_value", "wrap", "release")),
     *(f"donation/{name}" for name in ("take_donated", "hold_donated", "consume_donated")),
-    *(f"run/{name}" for name in ("declarations", "run", "call", "report", "call_back")),
+    *(f"run/{name}" for name in ("declarations", "run", "call", "wait", "listen", "report", "call_back")),
     "results/result",
     *(f"run/{name}" for name in ("take_arena", "give_arena", "free_stacks")),
 )

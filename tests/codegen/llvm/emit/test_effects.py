@@ -15,8 +15,9 @@ import pytest
 
 from tests.codegen.llvm.llvm_programs import WIDTHS, at, constant, executable, integer, loop, main_of, module_of, run
 from tests.counted_calls import python_calls
+from tracer.codegen.llvm.emit import polls
 from tracer.codegen.llvm.emit.module import emit_module
-from tracer.codegen.llvm.toolchain.abi import Status
+from tracer.codegen.llvm.toolchain.abi import Context, Status
 from tracer.codegen.llvm.toolchain.object_code import assembly, compile_object, load_object
 from tracer.errors import InternalError
 from tracer.ir.dtypes import BOOL, C64, C128, F32, F64, I64, DType, short_name
@@ -138,6 +139,47 @@ def test_the_stop_word_ends_any_loop(inside: Any) -> None:
     thread.join(5)
     assert results[0][0] is Status.INTERRUPTED
     assert output[0] == 0
+
+
+def counted_while(rounds: int) -> Module:
+    """Count to `rounds` by a loop of unknown length."""
+
+    def body(o: Any) -> list[Statement]:
+        c, n, more, r = Register(I64), Register(I64), Register(BOOL), Register(I64)
+        condition = Block((Compute(more, ScalarOp.LT, (c, integer(rounds))),), (more,))
+        step = Block((Compute(n, ScalarOp.ADD, (c, integer(1))),), (n,))
+        return [While((Carry(c, integer(0)),), condition, step, (r,)), Store(o, at(), r)]
+
+    return main_of([("o", I64, 1, True)], body)
+
+
+@pytest.mark.parametrize(("still", "status"), [(0, Status.DONE), (1, Status.INTERRUPTED)])
+def test_a_patient_loop_tells_its_steps_until_it_listens(still: int, status: Status) -> None:
+    """`listen` is called at each round while the stop word is set. A word that is set after that ends the call."""
+    program, output, told = executable(counted_while(1000)), np.zeros(1, np.int64), list[int]()
+    word = ctypes.c_int32(1)
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
+    def listen(address: int, steps: int) -> None:
+        told.append(steps)
+        context = Context.from_address(address)
+        context.patience = max(context.patience - steps, 0)
+        if context.patience == 0:
+            word.value = still
+
+    context, _memory = program._context(word, None, [])
+    context.patience, context.listen = 100, ctypes.cast(listen, ctypes.c_void_p)
+    pointers = (ctypes.c_void_p * 1)(output.ctypes.data)
+    assert program._main(ctypes.addressof(pointers), ctypes.addressof(context)) == status
+    assert output[0] == (1000 if status is Status.DONE else 0)
+    assert sum(told[:-1]) < 100 <= sum(told)
+    assert set(told) == {3}  # a comparison, an addition, and the poll
+
+
+def test_only_loops_of_unknown_length_on_one_thread_are_patient() -> None:
+    assert polls.patient(counted_while(3))
+    assert not polls.patient(forever(endless_nest))
+    assert not polls.patient(calling_back())
 
 
 # -- callbacks ---------------------------------------------------------------------------------------------------

@@ -69,6 +69,7 @@ class Frame:
         self.varying: set[Register] = set()
         self.counters: dict[Operand, str] = {}  # operands that count by one from lane to lane: the first lane
         self.hears = True  # whether it has a stop word to poll
+        self.patient = False  # whether a set stop word first costs patience: see `polls.patient`
         self.unpolled = 0  # steps since the last poll: see `polls`
         self.part_lengths: dict[tuple[object, object], int] = {}
         self.finished: dict[str, Finished] = {}  # functions of the module that are written
@@ -242,12 +243,24 @@ class Frame:
         return why
 
     def poll(self) -> None:
-        """Leave where the stop word of the call is set."""
-        self.unpolled = 0
-        word = self.w.let(f"load atomic i32, ptr {self.context_field('stop')} monotonic, align 4")
-        go_on = self.w.label("go")
-        self.w.branch(self.w.let(f"icmp ne i32 {word}, 0"), self.exit("interrupted"), go_on, unlikely=True)
-        self.w.open(go_on)
+        """Leave where the stop word of the call is set, and its patience is at an end."""
+        w, steps, self.unpolled = self.w, self.unpolled, 0
+        word = w.let(f"load atomic i32, ptr {self.context_field('stop')} monotonic, align 4")
+        go_on, leave = w.label("go"), self.exit("interrupted")
+        is_set = w.let(f"icmp ne i32 {word}, 0")
+        if self.patient:
+            look, listen = w.label("look"), w.label("listen")
+            w.branch(is_set, look, go_on, unlikely=True)
+            w.open(look)
+            left = w.let(f"getelementptr i8, ptr {CONTEXT}, i64 {abi.offset('patience')}")
+            is_out = w.let(f"icmp eq i64 {w.let(f'load i64, ptr {left}, align 8')}, 0")
+            w.branch(is_out, leave, listen, unlikely=True)
+            w.open(listen)
+            w.do(f"call void {self.context_field('listen')}(ptr {CONTEXT}, i64 {steps + 1})")
+            w.jump(go_on)
+        else:
+            w.branch(is_set, leave, go_on, unlikely=True)
+        w.open(go_on)
 
 
 def as_f32(f: Frame, operand: Operand, lanes: int) -> tuple[Any, str]:

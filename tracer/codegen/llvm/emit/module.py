@@ -38,6 +38,7 @@ def emit_module(module: loop.Module, *, vector_bits: int | None = None, marks: M
     declarations, helpers, parts = dict(DECLARATIONS), dict[str, None](), dict[str, tuple[str, ...]]()
     common_texts: dict[str, str] = {}
     texts, finished, lengths = [], dict[str, Finished](), polls.shares(module)
+    patient = polls.patient(module)
     calls = [s for f in module.functions for s in statements_of(f.body) if isinstance(s, loop.Invoke)]
     inlined = {s.function for s in calls if s.inlined}
     for function in module.functions:
@@ -51,7 +52,7 @@ def emit_module(module: loop.Module, *, vector_bits: int | None = None, marks: M
         )
         frame = Frame(function, writer, run_block)
         frame.functions, frame.helpers, frame.parts, frame.common = functions, helpers, parts, common_texts
-        frame.finished, frame.marks = finished, marks or {}
+        frame.finished, frame.marks, frame.patient = finished, marks or {}, patient
         if function.name in lengths:
             frame.part_lengths = polls.part_lengths(function, lengths[function.name])
         texts.append(_function(frame, is_main=function.name == module.entry))

@@ -22,6 +22,17 @@ _REGISTER: Final = 32  # bytes
 _LINE: Final = 64  # bytes
 
 
+def patient(module: loop.Module) -> bool:
+    """Return whether calls may begin to listen to Ctrl-C late: a loop of unknown length polls on the call's own thread.
+
+    Threads share nothing of it, and no library reads the stop word.
+    """
+    kinds = [s for function in module.functions for s in statements_of(function.body)]
+    shared = any(isinstance(s, loop.Invoke) and s.share is not None for s in kinds)
+    outside = any(isinstance(s, loop.Library | loop.Callback) for s in kinds)
+    return any(isinstance(s, loop.While) for s in kinds) and not shared and not outside
+
+
 def shares(module: loop.Module) -> dict[str, int]:
     """Return the longest range that threads share of each function, by its name."""
     longest: dict[str, int] = {}

@@ -165,13 +165,15 @@ def while_(f: Frame, s: While) -> None:
     w.jump(head)
     w.open(head)
     phis.begin()
-    f.poll()
+    before = f.unpolled
     f.run(s.condition)
     w.branch(f.operand(s.condition.yields[0]), body, done)
-    tested = w.block
+    tested, unpolled, f.unpolled = w.block, f.unpolled, f.unpolled - before
     w.open(body)
     f.run(s.body)
     values = yields(f, s.body.yields, registers)
+    f.poll()
+    f.unpolled = unpolled
     w.jump(head)
     phis.end(values, w.block)
     f.close_scope()
@@ -188,18 +190,19 @@ def _while_in_lanes(f: Frame, s: While, first: list[str]) -> None:
     w.jump(head)
     w.open(head)
     phis.begin()
-    f.mask = live
-    f.poll()
+    f.mask, before = live, f.unpolled
     f.run(s.condition)
     going = w.let(f"and {kind} {live}, {f.operand(s.condition.yields[0], lanes)}")
     w.branch(w.any(going, lanes), body, done)
-    tested = w.block
+    tested, unpolled, f.unpolled = w.block, f.unpolled, f.unpolled - before
     w.open(body)
     f.mask = going
     f.run(s.body)
     new = zip(registers, yields(f, s.body.yields, registers), phis.names, strict=True)
     kept = [(vector(ELEMENT[r.dtype], lanes), a, b) for r, a, b in new]
     values = [w.let(f"select {kind} {going}, {of} {a}, {of} {b}") for of, a, b in kept]
+    f.poll()
+    f.unpolled = unpolled
     w.jump(head)
     entering = outer or "splat (i1 true)"
     phis.end(values, w.block, f"  {live} = phi {kind} [ {entering}, %{phis.before} ], [ {going}, %{w.block} ]")

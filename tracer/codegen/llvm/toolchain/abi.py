@@ -27,7 +27,8 @@ class Context(ctypes.Structure):
     null, that another thread, or a signal handler, sets to end the call's loops. callback: i32 (*)(ptr self, i64 slot,
     ptr inputs, ptr outputs), 0 for success; called with the GIL held or not, as `callback_self` expects. stacks:
     `Module.stacks` records of type Stack, zeroed at first, grown with C's realloc and freed by the caller. lock: 0 at
-    first; held by the thread that records a fault.
+    first; held by the thread that records a fault. patience: steps that a set word still means nothing in modules whose
+    loops are patient, counted down by void (*listen)(ptr context, i64 steps); 0 elsewhere.
     """
 
     _fields_ = (
@@ -41,6 +42,8 @@ class Context(ctypes.Structure):
         ("callback_self", ctypes.c_void_p),
         ("stacks", ctypes.c_void_p),
         ("lock", ctypes.c_int64),
+        ("patience", ctypes.c_int64),
+        ("listen", ctypes.c_void_p),
     )
 
 

@@ -6,7 +6,7 @@
 define internal ptr @tracer.run(ptr %record, ptr %buffers, ptr %results, i64 %count) {
   %context = alloca [Context.bytes x i8], align 16
   call void @llvm.memset.p0.i64(ptr align 16 %context, i8 0, i64 Context.bytes, i1 false)
-  %frame = alloca [2 x ptr], align 8 ; for callbacks: the record, and the thread's state while the GIL is given away
+  %frame = alloca [3 x ptr], align 8 ; for callbacks and `tracer.listen`, see `tracer.call`
   store ptr %record, ptr %frame
   set ptr @tracer.call_back %context Context.callback
   set ptr %frame %context Context.callback_self
