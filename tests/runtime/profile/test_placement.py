@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import tracer
-import tracer.numpy as tnp
 from tracer import ShapeDtypeStruct, config, lax
 from tracer.errors import TracerBoolError
 from tracer.runtime.profile import roofline
@@ -55,14 +54,15 @@ def test_a_slow_bus_keeps_work_here_unless_the_data_is_there() -> None:
     assert tracer.where_to_run(plus_one, there).copies == pytest.approx(here.copies / 2)
 
 
-def test_every_iteration_of_a_loop_launches_its_kernels() -> None:
+def test_a_small_loop_is_one_kernel_and_a_large_one_many_launches() -> None:
     def steps(x: Any) -> Any:
-        return lax.scan(lambda c, y: (tnp.sin(c) + y, c), x[0], x)[0]
+        return lax.scan(lambda c, _: (c / c.sum(), None), x, None, length=100)[0]
 
-    found = tracer.where_to_run(steps, array(1000), card=CARD)
-    assert 1000 <= found.launches <= 1005
-    assert found.gpu >= 1000 * CARD.launch
-    assert found.device == "cpu"
+    small, large = (tracer.where_to_run(steps, array(n), card=CARD) for n in (10, 10**6))
+    assert small.launches < 10
+    assert small.device == "cpu"
+    assert large.launches >= 100
+    assert large.gpu >= 100 * CARD.launch
 
 
 def test_the_text_says_what_was_not_measured() -> None:
