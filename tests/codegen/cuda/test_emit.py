@@ -9,7 +9,7 @@ import pytest
 
 from tests.grids import THOROUGH
 from tests.runtime.cuda.simulator.running import outputs_of
-from tests.runtime.programs import count_to, take
+from tests.runtime.programs import take
 from tests.schedule.gpu.gpu_programs import PROGRAMS, inputs_of, program_of
 from tracer.codegen.cuda import nvrtc
 from tracer.codegen.cuda.emit import emit_cuda
@@ -23,9 +23,9 @@ from tracer.ir.primitive import Effect
 from tracer.ir.program import Program
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.target import CUDA
+from tracer.lax import while_loop
 from tracer.primitives.arrays.reductions.reductions import reduce_sum
 from tracer.primitives.base.reference import run_reference
-from tracer.primitives.elementwise.arithmetic import mul
 from tracer.runtime.cuda.simulator.kernels import Order
 from tracer.schedule.pipeline import GPU_PIPELINE, gpu_schedule
 
@@ -104,7 +104,7 @@ def test_no_kernel_returns_or_takes_the_address_of_an_element() -> None:
 
 
 def test_the_host_s_part_stands_in_a_comment() -> None:
-    function = lambda x: [count_to(9.0)(reduce_sum(mul(x, x), axes=(0,)))]  # noqa: E731
+    function = lambda x: [while_loop(lambda y: reduce_sum(y, axes=(0,)) < 9.0, lambda y: y + 1.0, x)]  # noqa: E731
     passes = tuple(each for each in GPU_PIPELINE if each.name != "loops_to_kernels")
     source = emit_cuda(gpu_schedule(program_of(function, [("float64", (40,))]), CUDA, passes)[1].module)
     assert source.left == ()

@@ -107,9 +107,9 @@ def newton(x: Any, limit: Any) -> Any:
     return lax.while_loop(lambda c: c[0] < limit, lambda c: (c[0] + 1, 0.5 * (c[1] + x / c[1])), (0 * limit, x + 1.0))
 
 
+@pytest.mark.parametrize("x", [np.array([2.0, 3.0]), np.float64(2.0)], ids=["array", "number"])
 @pytest.mark.parametrize("trips", [0, 1, 2, 100_000])
-def test_any_trip_count_gives_the_bits_of_the_cpu(trips: int) -> None:
-    x = np.array([2.0, 3.0])
+def test_any_trip_count_gives_the_bits_of_the_cpu(trips: int, x: Any) -> None:
     got = jit(newton)(tracer.device_put(x, "cuda-sim"), trips)
     wanted = jit(newton)(x, trips)
     assert [np.asarray(v).tobytes() for v in got] == [np.asarray(v).tobytes() for v in wanted]
@@ -121,12 +121,13 @@ def test_any_length_of_a_scan_gives_the_bits_of_the_host_s(trips: int) -> None:
     agree(program_of(lambda x: lax.scan(lambda c, r: (tnp.sin(c + r), c * r), x.sum(1), x.T), x), [x])
 
 
-def test_a_fault_ends_a_loop_that_its_garbage_never_would() -> None:
+@pytest.mark.parametrize("i", [np.array([0, 1, 2]), np.int64(2)], ids=["a block", "a thread"])
+def test_a_fault_ends_a_loop_that_its_garbage_never_would(i: Any) -> None:
     def climb(x: Any, i: Any) -> Any:
         """Up to 5 behind the end, where a clamped index finds 4 for ever."""
-        return lax.while_loop(lambda c: tnp.sum(c[1]) < 5 * 3, lambda c: (c[0] + 1, x[c[0]]), (i, x[i]))
+        return lax.while_loop(lambda c: tnp.sum(c[1]) < 5 * i.size, lambda c: (c[0] + 1, x[c[0]]), (i, x[i]))
 
-    x, i = np.arange(5.0), np.array([0, 1, 2])
+    x = np.arange(5.0)
     host, block, flat = both(program_of(climb, x, i), [x, i])
     assert decisions(block) == set()
     wanted = run(emit_cuda(host), flat, simulated())[1]
@@ -135,6 +136,20 @@ def test_a_fault_ends_a_loop_that_its_garbage_never_would() -> None:
         assert run(emit_cuda(block), flat, simulated(order, most=100_000))[1] == wanted
     with pytest.raises(IndexError, match="out of bounds"):
         np.asarray(jit(climb)(tracer.device_put(x, "cuda-sim"), i)[0])
+
+
+def test_loops_of_scalars_are_one_thread_s() -> None:
+    """Nothing but registers goes from one iteration to the next, and the host looks at no branch."""
+
+    def f(x: Any) -> Any:
+        y = lax.fori_loop(0, 9, lambda i, y: lax.cond(y > i, lambda y: y - 0.5, lambda y: 2.0 * y, y), x)
+        return lax.cond(y > x, tnp.sin, tnp.cos, y)
+
+    module = gpu_schedule(program_of(f, 0.7), CUDA, HOST)[1].module
+    assert decisions(module) == set()
+    every = [s for f in module.functions for s in statements_of(f.body)]
+    (loop,) = (s for s in every if isinstance(s, For) and s.carries)
+    assert not any(isinstance(s, Load) for s in statements_of(loop.body))
 
 
 @pytest.mark.parametrize(

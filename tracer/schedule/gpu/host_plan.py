@@ -1,29 +1,41 @@
 """The entry of a program on a GPU, in device normal form: kernels, copies and library steps, and the loops around them.
 
-Scalars are computed by kernels of one thread. They lie in slots of the arena, from where later kernels read them. So
-nothing waits for a value to come back, but where the host must decide. Predicates of branches, conditions of loops,
-trip counts and addresses that depend on scalars are read from their slots. A loop's carries are slots too, assigned at
-once at the end of its body. The indices of counted loops are the host's; kernels read them from a slot.
+Scalars are computed by kernels of one thread, and so are loops and branches of nothing but scalars. They lie in slots
+of the arena, from where later kernels read them. So nothing waits for a value to come back, but where the host must
+decide. Predicates of branches, conditions of loops, trip counts and addresses that depend on scalars are read from
+their slots. A loop's carries are slots too, assigned at once at the end of its body. The indices of counted loops are
+the host's; kernels read them from a slot.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from itertools import combinations
 
 from tracer.errors import InternalError
 from tracer.ir import loop
 from tracer.ir.loop.build import Builder
-from tracer.ir.loop.walk import accesses_of, blocks_of, operands_of, results_of, statements_of
+from tracer.ir.loop.walk import (
+    accesses_of,
+    blocks_of,
+    operands_of,
+    results_of,
+    statements_of,
+    with_buffers,
+    with_statements,
+)
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.gpu.threads import WARP
 
 _SLOT = 8  # bytes of a scalar in the arena: the widest dtype's
 _ALIGNMENT = 64
 
-Scalar = loop.Compute | loop.Load | loop.Store | loop.Fault
+Simple = loop.Compute | loop.Load | loop.Store | loop.Fault
+Nested = loop.For | loop.While | loop.If
+Scalar = Simple | Nested
 OnStack = loop.StackPush | loop.StackPop | loop.StackRead | loop.StackWrite | loop.StackReset
 HostStep = loop.Copy | loop.Library | loop.Callback | OnStack
 
@@ -77,7 +89,7 @@ class _Entry:
 
     def _statements(self, block: loop.Block) -> None:
         for statement in block.statements:
-            if isinstance(statement, Scalar):
+            if isinstance(statement, Simple) or (isinstance(statement, Nested) and _is_scalar(statement)):
                 if self._overlaps(statement):
                     self._flush()
                 self.pending.append(statement)
@@ -197,24 +209,20 @@ class _Entry:
 
     def _overlaps(self, s: Scalar) -> bool:
         """Whether a waiting access goes to the same bytes under another name: no two parameters of a kernel do."""
-        access = loop.Load | loop.Store
-        if not isinstance(s, access):
-            return False
-        waiting = [w for w in self.pending if isinstance(w, access) and loop.Store in (type(w), type(s))]
-        return any(w.buffer is not s.buffer and _share_bytes(w.buffer, s.buffer) for w in waiting)
+        own, waiting = _accesses((s,)), _accesses(self.pending)
+        return any(_clash(a, w) for a in own for w in waiting)
 
     def _flush(self) -> None:
         """Make a kernel of the scalars that wait."""
         run, self.pending = self.pending, []
         if not run:
             return
-        made = {r for s in run for r in results_of(s)}
-        read = dict.fromkeys(r for s in run for r in _registers(s) if r not in made)
-        inside = Counter(r for s in run for r in _registers(s))
+        inside, made = _uses(loop.Block(tuple(run))), _made(run)
+        read = [r for r in inside if r not in made]
         kept = [r for s in run for r in results_of(s) if self.uses[r] > inside[r]]
         for register in kept:
             self._slot(register)
-        self._kernel(run, list(read), kept)
+        self._kernel(run, read, kept)
 
     def _slot(self, register: loop.Register) -> loop.Buffer:
         found = self.slots.get(register)
@@ -226,22 +234,24 @@ class _Entry:
         return found
 
     def _kernel(self, run: Sequence[Scalar], read: Sequence[loop.Register], kept: Sequence[loop.Register]) -> None:
-        written = {s.buffer for s in run if isinstance(s, loop.Store)}
-        outer = [b for s in run for b, _, _ in accesses_of(s)]
+        accesses = _accesses(run)
+        written = {buffer for buffer, is_store in accesses if is_store}
+        outer = [buffer for buffer, _ in accesses]
         outer += [self.slots[r] for r in (*read, *kept)]
         own = written | {self.slots[r] for r in kept}
         given = loop.Space.ARGUMENT
         inner = {b: loop.Buffer(b.name, b.dtype, b.size, given, written=b in own) for b in dict.fromkeys(outer)}
-        b = Builder()
+        b, body = Builder(), _without_idle_leaves(with_buffers(loop.Block(tuple(run)), inner))
+        alone = any(isinstance(s, loop.Leave) for s in statements_of(body))  # which all threads do, or none
         with (
             b.for_("b", 0, 1, kind=loop.LoopKind.BLOCK),
-            b.for_("t", 0, WARP, kind=loop.LoopKind.THREAD) as thread,
-            b.if_(b.compute(ScalarOp.EQ, thread.index, 0)),
+            b.for_("t", 0, 1 if alone else WARP, kind=loop.LoopKind.THREAD) as thread,
+            nullcontext() if alone else b.if_(b.compute(ScalarOp.EQ, thread.index, 0)),
         ):
             for register in read:
                 b.add(loop.Load(register, inner[self.slots[register]], loop.Address()))
-            for s in run:
-                b.add(replace(s, buffer=inner[s.buffer]) if isinstance(s, loop.Load | loop.Store) else s)
+            for s in body.statements:
+                b.add(s)
             for register in kept:
                 b.store(inner[self.slots[register]], 0, register)
         name = f"scalars{len(self.kernels)}"
@@ -257,6 +267,42 @@ def _uses(block: loop.Block) -> Counter[loop.Register]:
         for inner in blocks_of(s):
             found.update(_uses(inner))
     return found
+
+
+def _made(statements: Sequence[loop.Statement]) -> set[loop.Register]:
+    """Return the registers that statements and the blocks within assign, indices and carries included."""
+    made = set[loop.Register]()
+    for s in statements_of(loop.Block(tuple(statements))):
+        made.update(results_of(s), (s.index,) if isinstance(s, loop.For) else ())
+        made.update(c.register for c in (s.carries if isinstance(s, loop.For | loop.While) else ()))
+    return made
+
+
+def _is_scalar(s: Nested) -> bool:
+    """Whether one thread can run a loop or branch: scalars alone, in memory that has one name."""
+    inside = list(statements_of(loop.Block((s,))))
+    simple = all(isinstance(i, Simple | Nested | loop.Leave) for i in inside)
+    serial = all(i.kind is loop.LoopKind.SERIAL for i in inside if isinstance(i, loop.For))
+    return simple and serial and not any(_clash(a, b) for a, b in combinations(_accesses((s,)), 2))
+
+
+def _without_idle_leaves(block: loop.Block) -> loop.Block:
+    """Return a block without the places where it leaves after a fault, if nothing in it may fail."""
+    if any(isinstance(s, loop.Fault) for s in statements_of(block)):
+        return block
+    return with_statements(block, lambda s: () if isinstance(s, loop.Leave) else (s,))
+
+
+def _accesses(statements: Sequence[loop.Statement]) -> list[tuple[loop.Buffer, bool]]:
+    """Return the buffers that statements and the blocks within access, each with whether they store to it."""
+    inside = statements_of(loop.Block(tuple(statements)))
+    found = [(buffer, isinstance(s, loop.Store)) for s in inside for buffer, _, _ in accesses_of(s)]
+    return list(dict.fromkeys(found))
+
+
+def _clash(a: tuple[loop.Buffer, bool], b: tuple[loop.Buffer, bool]) -> bool:
+    """Whether two accesses, a store among them, go to the same bytes under two names."""
+    return (a[1] or b[1]) and a[0] is not b[0] and _share_bytes(a[0], b[0])
 
 
 def _share_bytes(a: loop.Buffer, b: loop.Buffer) -> bool:
