@@ -28,6 +28,15 @@ def test_trees_and_orders() -> None:
     test_util.check_grads(f, ({"w": np.ones((2, 3)), "b": np.zeros(2)}, X), order=3)
 
 
+def test_tolerances_by_dtype() -> None:
+    """A dtype that is not in a dict has its usual tolerance."""
+    wide, narrow = {np.float64: 0.1, "float32": 1e-9}, {tnp.float32: 0.1}
+    for f in (wrong_forward, lambda x: wrong_backward(x)["y"] * 1e-2):
+        test_util.check_grads(f, (X,), order=1, modes=["fwd" if f is wrong_forward else "rev"], atol=wide, rtol=wide)
+    with pytest.raises(AssertionError, match="beside differences"):
+        test_util.check_grads(wrong_forward, (X,), order=1, modes=["fwd"], atol=narrow, rtol=narrow)
+
+
 @tracer.custom_jvp
 def wrong_forward(x: Any) -> Any:
     return tnp.sin(x)

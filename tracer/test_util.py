@@ -7,7 +7,7 @@ is `eps`, by default the cube root of the dtype's precision, which balances trun
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -32,18 +32,20 @@ from tracer.trace.tracebacks import set_boundaries
 from tracer.transforms.jacobian_products import jvp, vjp
 
 Tree = Any
+Tolerance = float | Mapping[Any, float] | None
+"""One number, or a number by dtype; the usual one for None and for dtypes that are not in it."""
 _TOLERANCE = {"f16": 3e-2, "bf16": 2e-1, "f32": 5e-3, "f64": 1e-6, "c64": 5e-3, "c128": 1e-6}
 
 
 def check_grads(
     f: Callable[..., Any], args: Sequence[Any], order: int, modes: Sequence[str] = ("fwd", "rev"),
-    atol: float | None = None, rtol: float | None = None, eps: float | None = None,
+    atol: Tolerance = None, rtol: Tolerance = None, eps: float | None = None,
 ) -> None:  # fmt: skip
     """Compare the derivatives of `f` at `args` with differences, up to an order, in forward and reverse mode.
 
     f: takes and returns floats, complex numbers, or trees of them; args: a tuple, of any shapes; order: of
-    differentiation. modes: applied in every combination. atol, rtol: tolerances, by default of the dtype. eps: the
-    step. Raises AssertionError that names the difference.
+    differentiation. modes: applied in every combination. atol, rtol: tolerances, numbers or dicts by dtype; the usual
+    ones of the dtype by default. eps: the step. Raises AssertionError that names the difference.
 
     >>> check_grads(lambda x: x * tnp.sin(x), (1.0,), order=2)
     """
@@ -70,8 +72,8 @@ def _check(
 
 
 def check_jvp(
-    f: Callable[..., Any], f_jvp: Callable[..., Any], args: Sequence[Any], atol: float | None = None,
-    rtol: float | None = None, eps: float | None = None, err_msg: str = "",
+    f: Callable[..., Any], f_jvp: Callable[..., Any], args: Sequence[Any], atol: Tolerance = None,
+    rtol: Tolerance = None, eps: float | None = None, err_msg: str = "",
 ) -> None:  # fmt: skip
     """Compare `f_jvp(primals, tangents)`, which returns results and their tangents, with `f` and its differences.
 
@@ -88,8 +90,8 @@ def check_jvp(
 
 
 def check_vjp(
-    f: Callable[..., Any], f_vjp: Callable[..., Any], args: Sequence[Any], atol: float | None = None,
-    rtol: float | None = None, eps: float | None = None, err_msg: str = "",
+    f: Callable[..., Any], f_vjp: Callable[..., Any], args: Sequence[Any], atol: Tolerance = None,
+    rtol: Tolerance = None, eps: float | None = None, err_msg: str = "",
 ) -> None:  # fmt: skip
     """Compare `f_vjp(*primals)`, which returns results and a pullback, with `f` and its differences.
 
@@ -109,9 +111,9 @@ def check_vjp(
     _agree(value, expected, atol, rtol, f"{what}: results")
     cotangents = _directions(expected, 2)
     ours, theirs = _terms(pullback(cotangents), tangents), _terms(cotangents, _slope(f, args, tangents, eps))
-    usual = max((_usual(leaf) for leaf in trees.flatten((args, expected))[0]), default=0.0)
-    size = float(np.abs(theirs).sum())  # terms may cancel
-    allowed = (usual if atol is None else atol) + (usual if rtol is None else rtol) * size
+    leaves = trees.flatten((args, expected))[0]
+    absolute, relative = (max((_allowed(given, leaf) for leaf in leaves), default=0.0) for given in (atol, rtol))
+    allowed = absolute + relative * float(np.abs(theirs).sum())  # terms may cancel
     np.testing.assert_allclose(ours.sum(), theirs.sum(), rtol=0, atol=allowed, err_msg=f"{what} beside differences")
 
 
@@ -156,9 +158,12 @@ def _wide(x: Any) -> Any:
     return value.astype(np.complex128 if dtypes.is_complex(value.dtype) else np.float64)
 
 
-def _usual(leaf: Any) -> float:
-    """Return the tolerance of a dtype."""
-    return _TOLERANCE[dtypes.short_name(np.asarray(leaf).dtype)]
+def _allowed(given: Tolerance, leaf: Any) -> float:
+    """Return a given tolerance for the dtype of an array."""
+    dtype = np.asarray(leaf).dtype
+    if isinstance(given, Mapping):
+        given = next((value for key, value in given.items() if np.dtype(key) == dtype), None)
+    return _TOLERANCE[dtypes.short_name(dtype)] if given is None else given
 
 
 def _terms(xs: Tree, ys: Tree) -> Any:
@@ -167,12 +172,12 @@ def _terms(xs: Tree, ys: Tree) -> Any:
     return np.concatenate([np.zeros(0), *((_wide(x) * _wide(y)).real.ravel() for x, y in pairs)])
 
 
-def _agree(found: Tree, expected: Tree, atol: float | None, rtol: float | None, what: str) -> None:
+def _agree(found: Tree, expected: Tree, atol: Tolerance, rtol: Tolerance, what: str) -> None:
     paths = (name.removeprefix("*") for name in trees.leaf_names(found, "*"))
     leaves = zip(paths, trees.flatten(found)[0], trees.flatten(expected)[0], strict=True)
     for path, x, y in leaves:
         np.testing.assert_allclose(
-            _wide(x), _wide(y), rtol=_usual(x) if rtol is None else rtol, atol=_usual(x) if atol is None else atol,
+            _wide(x), _wide(y), rtol=_allowed(rtol, x), atol=_allowed(atol, x),
             err_msg=f"{what}{path} beside differences",
         )  # fmt: skip
 
