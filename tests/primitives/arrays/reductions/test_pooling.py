@@ -69,9 +69,9 @@ def flows_back(x: Any, ct: Any, kind: str, setting: Any) -> Any:
     return result
 
 
-@pytest.mark.parametrize("jitted", [False, True])
-@pytest.mark.parametrize("kind", ["max", "min", "sum"])
-@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+@pytest.mark.parametrize(
+    ("jitted", "kind", "setting"), covering([False, True], ["max", "min", "sum"], SETTINGS, least=32), ids=str
+)
 def test_the_first_of_equal_extremes_has_the_cotangent(setting: Any, kind: str, jitted: bool) -> None:
     x = RNG.integers(-2, 3, setting[0]).astype(np.float64)
     ct = RNG.integers(-9, 10, np.shape(pooled(x, kind, setting))).astype(np.float64)
@@ -80,8 +80,7 @@ def test_the_first_of_equal_extremes_has_the_cotangent(setting: Any, kind: str, 
     np.testing.assert_array_equal(found, flows_back(x, ct, kind, setting))
 
 
-@pytest.mark.parametrize("kind", ["max", "min"])
-@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+@pytest.mark.parametrize(("kind", "setting"), covering(["max", "min"], SETTINGS, least=16), ids=str)
 def test_tangents_are_those_of_the_same_elements(setting: Any, kind: str) -> None:
     x = RNG.integers(-2, 3, setting[0]).astype(np.float64)
     dx = RNG.normal(size=x.shape)
