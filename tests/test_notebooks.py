@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 nbformat = pytest.importorskip("nbformat", reason='the notebooks need pip install -e ".[test]"')
 nbclient = pytest.importorskip("nbclient", reason='the notebooks need pip install -e ".[test]"')
+manager = pytest.importorskip("jupyter_client.manager", reason='the notebooks need pip install -e ".[test]"')
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 # What each notebook prints, besides the two with tests of their own.
@@ -32,10 +34,22 @@ def printed(notebook: Any) -> str:
     return "".join(output.text for output in outputs if output.output_type == "stream")
 
 
-def executed(name: str) -> Any:
-    """The notebook after a run in a fresh kernel; an error in a cell is raised."""
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[Any]:
+    """One kernel for all notebooks: to start one takes longer than most of them."""
+    started, client = manager.start_new_kernel(cwd=str(NOTEBOOKS))
+    client.stop_channels()
+    yield started
+    started.shutdown_kernel(now=True)
+
+
+def executed(name: str, kernel: Any) -> Any:
+    """The notebook after a run in a kernel without names; an error in a cell is raised."""
     notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
-    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(NOTEBOOKS)}}).execute()
+    notebook.cells.insert(0, nbformat.v4.new_code_cell("%reset -f"))
+    client = nbclient.NotebookClient(notebook, km=kernel, timeout=300)
+    client.execute()
+    client.kc.stop_channels()
     return notebook
 
 
@@ -43,8 +57,8 @@ def test_every_notebook_has_its_test() -> None:
     assert sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb")) == sorted(NAMES)
 
 
-def test_digits_notebook_learns_the_digits() -> None:
-    text = printed(executed("digits"))
+def test_digits_notebook_learns_the_digits(kernel: Any) -> None:
+    text = printed(executed("digits", kernel))
     accuracy = re.search(r"^held-out accuracy: (\d+\.\d) %$", text, re.MULTILINE)
     assert accuracy is not None
     assert float(accuracy.group(1)) >= 97.0
@@ -52,15 +66,15 @@ def test_digits_notebook_learns_the_digits() -> None:
     assert slopes[0] == pytest.approx(slopes[1], rel=1e-5)
 
 
-def test_heat_notebook_ends_on_the_straight_line() -> None:
-    text = printed(executed("heat"))
+def test_heat_notebook_ends_on_the_straight_line(kernel: Any) -> None:
+    text = printed(executed("heat", kernel))
     distances = re.findall(r"^largest distance from the straight line: (\S+)$", text, re.MULTILINE)
     assert [float(distance) < 1e-9 for distance in distances] == [True, True]
 
 
 @pytest.mark.parametrize("name", PRINTED)
-def test_notebook_finds_what_it_says(name: str) -> None:
-    notebook = executed(name)
+def test_notebook_finds_what_it_says(name: str, kernel: Any) -> None:
+    notebook = executed(name, kernel)
     assert re.search(PRINTED[name], printed(notebook), re.MULTILINE), printed(notebook)
 
 

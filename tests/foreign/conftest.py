@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.foreign.outcomes import page
+from tests.grids import THOROUGH
 
 OPTION = "--write-foreign"
 
@@ -16,11 +17,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(OPTION, metavar="FILE", help="write what foreign libraries made of our arrays as a page")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     here = f"{Path(__file__).parent}{os.sep}"  # as text: the parents of 33,000 paths take a second
+    ours = [item for item in items if str(item.path).startswith(here)]
+    for item in ours:
+        item.add_marker(pytest.mark.filterwarnings("ignore"))  # theirs about theirs
+    if not THOROUGH and config.getoption(OPTION, default=None) is None:
+        left = in_other_modes(ours)
+        items[:] = [item for item in items if item not in left]
+
+
+def in_other_modes(items: list[pytest.Item]) -> set[pytest.Item]:
+    """All runs of a library's call but one, whose mode goes round; the page and the thorough profile have all."""
+    runs: dict[tuple[str, int], list[pytest.Item]] = {}
     for item in items:
-        if str(item.path).startswith(here):
-            item.add_marker(pytest.mark.filterwarnings("ignore"))  # theirs about theirs
+        given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        if {"case", "mode"} <= given.keys():
+            runs.setdefault((item.nodeid.partition("[")[0], id(given["case"])), []).append(item)
+    chosen = {modes[number % len(modes)] for number, modes in enumerate(runs.values())}
+    return {item for modes in runs.values() for item in modes} - chosen
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.grids import THOROUGH
 from tests.laws.values import Array, Draw
 from tracer.ir import dtypes
 from tracer.ir.primitive import Primitive
@@ -176,6 +177,12 @@ def kinds(case: Case) -> set[tuple[object, ...]]:
     return found | {("mode", case.params.get("mode"))}
 
 
+def without_dtypes(case: Case) -> Any:
+    """All of a case but its dtypes: cases that are equal in it differ in dtypes alone."""
+    params = {name: value for name, value in case.params.items() if not isinstance(value, np.dtype)}
+    return tuple(type.shape for type in case.types), case.body, repr(params), tuple(case.literals)
+
+
 def with_all_kinds(cases: Sequence[Case]) -> list[Case]:
     """The first of the cases that together have the kinds of all."""
     chosen: list[Case] = []
@@ -185,3 +192,15 @@ def with_all_kinds(cases: Sequence[Case]) -> list[Case]:
             chosen.append(case)
             seen |= kinds(case)
     return chosen
+
+
+def covering_cases(cases: Sequence[Case]) -> tuple[Case, ...]:
+    """One, in turn, of all cases that differ in dtypes alone, and each dtype at every place; thoroughly, all."""
+    if THOROUGH:
+        return tuple(cases)
+    alike: dict[Any, list[Case]] = {}
+    for case in cases:
+        alike.setdefault(without_dtypes(case), []).append(case)
+    first = [same[number % len(same)] for number, same in enumerate(alike.values())]
+    chosen = set(with_all_kinds([*first, *cases])).union(first)
+    return tuple(case for case in cases if case in chosen)

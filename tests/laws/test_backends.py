@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache, lru_cache
 
-from tests.laws.cases import Case, cases_of, large_cases_of, longest, with_all_kinds
+from tests.laws.cases import Case, cases_of, covering_cases, large_cases_of, longest, with_all_kinds
 from tests.laws.comparing import check_case, check_close
 from tests.laws.machines import WIDTHS, Native, Width, run_loops, together
 from tests.laws.sampling import THOROUGH, generator, primitives_with, sampled
@@ -28,9 +28,15 @@ LONG = 32  # elements of an operand or result that fill the widest vectors, of w
 
 
 @cache
+def covered(name: str) -> tuple[Case, ...]:
+    """The cases of a primitive that are compiled."""
+    return covering_cases(cases_of(name))
+
+
+@cache
 def long_cases(name: str) -> tuple[Case, ...]:
     """The cases that are long enough for vectors; all where none is."""
-    return tuple(case for case in cases_of(name) if longest(case) >= LONG) or cases_of(name)
+    return tuple(case for case in covered(name) if longest(case) >= LONG) or covered(name)
 
 
 Dealt = tuple[tuple[Case, ...], Scheduled, Sequence[Width]]
@@ -67,7 +73,7 @@ def scheduled(cases: Sequence[Case]) -> Scheduled:
 def compiled(primitive: Primitive) -> tuple[tuple[tuple[Case, ...], Native], ...]:
     """All of a primitive's cases as programs, the long ones first."""
     long = long_cases(primitive.name)
-    short = tuple(case for case in cases_of(primitive.name) if case not in long)
+    short = tuple(case for case in covered(primitive.name) if case not in long)
     programs = [(cases, Native(program)) for cases, program, _ in dealt(primitive)]
     return (*programs, *([(short, Native(scheduled(short)))] if short else []))
 
@@ -106,14 +112,14 @@ def split(results: Sequence[Array], cases: Sequence[Case]) -> list[list[Array]]:
 
 
 @primitives_with(lambda p: not isinstance(p.lower, NoRule), "llvm")
-@sampled(2)
+@sampled(1)
 def test_llvm_is_the_reference(primitive: Primitive, seed: int) -> None:
     for case, (values, got) in ran(primitive, seed).items():
         check_case(case, values, got, run_reference(case.program, values))
 
 
 @primitives_with(lambda p: not isinstance(p.lower, NoRule), "llvm")
-@sampled(2)
+@sampled(1)
 def test_bits_do_not_depend_on_the_width_of_vectors(primitive: Primitive, seed: int) -> None:
     own = ran(primitive, seed)
     for cases, bits, program in compiled_for_widths(primitive):
@@ -126,11 +132,11 @@ def test_bits_do_not_depend_on_the_width_of_vectors(primitive: Primitive, seed: 
 
 @cache
 def shared_cases(name: str) -> tuple[Case, ...]:
-    """The long cases that threads share: with all dtypes of a primitive, and a third of the rest; thoroughly, all."""
+    """The long cases that threads share: with all dtypes of a primitive, and a sixth of the rest; thoroughly, all."""
     cases = long_cases(name)
     first = with_all_kinds(cases)
     rest = [case for case in cases if case not in first]
-    return (*first, *rest[:: 1 if THOROUGH else 3])
+    return (*first, *rest[:: 1 if THOROUGH else 6])
 
 
 @lru_cache(maxsize=2)
@@ -162,7 +168,7 @@ def test_bits_do_not_depend_on_the_number_of_threads(primitive: Primitive, seed:
 @primitives_with(lambda p: not isinstance(p.lower, NoRule) and bool(large_cases_of(p.name)), "llvm")
 @sampled(1)
 def test_large_arrays_are_the_reference_on_any_number_of_threads(primitive: Primitive, seed: int) -> None:
-    cases = large_cases_of(primitive.name)
+    cases = covering_cases(large_cases_of(primitive.name))
     values = drawn(cases, seed)
     flat = [x for xs in values for x in xs]
     program = Native(schedule(optimize(together([case.program for case in cases])), TINY))
@@ -178,7 +184,7 @@ def test_large_arrays_are_the_reference_on_any_number_of_threads(primitive: Prim
 
 BY_LIBRARY = Tolerance(16, "NumPy stands for the library's routine, and sums in its own order", absolute=256)
 SMALL = 40  # elements in all of a case that is interpreted for more than its dtypes
-MANY = 1000 if THOROUGH else 16  # cases of a primitive that are interpreted, unless its dtypes need more
+MANY = 1000 if THOROUGH else 10  # cases of a primitive that are interpreted, unless its dtypes need more
 
 
 def elements(case: Case) -> int:

@@ -35,7 +35,8 @@ def test_a_jvp_is_a_difference(primitive: Primitive, seed: int) -> None:
         rng = generator(seed, case)
         xs = case.draw_smooth(rng)
         shares.append(check_jvp(case.program, xs, rng, repr(case), alone=THOROUGH or number % 2 == 0))
-        check_eager_jvp(case.program, xs, rng, repr(case))
+        if THOROUGH or number % 2 == 0:
+            check_eager_jvp(case.program, xs, rng, repr(case))
     assert np.mean(shares) > 0.7, "too few points are smooth: the law is empty"
 
 
@@ -43,7 +44,7 @@ def test_a_jvp_is_a_difference(primitive: Primitive, seed: int) -> None:
 @sampled(1)
 def test_a_second_jvp_is_a_difference_of_the_first(primitive: Primitive, seed: int) -> None:
     cases = smooth_cases(primitive)
-    chosen = cases if THOROUGH else [*with_all_kinds(cases), *cases[1::2]]
+    chosen = cases if THOROUGH else [*with_all_kinds(cases), *cases[1::4]]
     for number, case in enumerate(dict.fromkeys(chosen)):
         rng = generator(seed, case)
         xs = case.draw_smooth(rng)
@@ -58,7 +59,10 @@ def test_a_second_jvp_is_a_difference_of_the_first(primitive: Primitive, seed: i
 @primitives_with(lambda p: has_jvp(p) and not excused(p, "transpose"), "jvp")
 @sampled(1)
 def test_linearised_and_transposed_it_is_the_adjoint_of_the_jvp(primitive: Primitive, seed: int) -> None:
-    for case in smooth_cases(primitive):
+    """Of cases whose dtypes others have every second, which are not those of the first law; `grad` tries all."""
+    cases = smooth_cases(primitive)
+    chosen = cases if THOROUGH else [*with_all_kinds(cases), *cases[1::2]]
+    for case in dict.fromkeys(chosen):
         rng = generator(seed, case)
         check_adjoint(case.program, case.draw_smooth(rng), rng, repr(case))
 

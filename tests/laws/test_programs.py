@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.laws.cases import Case, cases_of, with_all_kinds
+from tests.laws.cases import Case, cases_of, with_all_kinds, without_dtypes
 from tests.laws.comparing import case_tolerance, check_close, magnitudes
 from tests.laws.differences import actives
 from tests.laws.machines import together
@@ -84,13 +84,15 @@ def test_staged_transformed_and_optimised_programs_are_well_formed(primitive: Pr
 
 @primitives_with(lambda p: True, "text")
 def test_printed_and_parsed_again_it_is_the_same_program(primitive: Primitive) -> None:
-    for case in cases_of(primitive.name):
+    cases = chosen(primitive)
+    others = {without_dtypes(case): case for case in cases_of(primitive.name)}.values()
+    for case in dict.fromkeys([*cases, *(cases_of(primitive.name) if THOROUGH else others)]):
         text = program_text(case.program)
         again = read_program(text, BY_NAME, enums=ENUMS, records=RECORDS)
         assert again.digest == case.program.digest, text
         assert program_text(again, sources=False) == program_text(case.program, sources=False)
-    whole = together([case.program for case in chosen(primitive)])
-    derived = [program for case in chosen(primitive)[:8] for program in derived_programs(case)]
+    whole = together([case.program for case in cases])
+    derived = [program for case in cases[: None if THOROUGH else 4] for program in derived_programs(case)]
     for program in (whole, optimize(whole), *derived):
         again = read_program(program_text(program), BY_NAME, enums=ENUMS, records=RECORDS)
         assert again.digest == program.digest

@@ -16,7 +16,7 @@ from tracer.primitives.base.reference import reference_outputs
 
 
 @primitives_with(lambda p: not isinstance(p.reference, NoRule), "types")
-@sampled(2)
+@sampled(1)
 def test_a_reference_returns_what_was_inferred(primitive: Primitive, seed: int) -> None:
     for case in cases_of(primitive.name):
         values: dict[Var, Any] = dict(zip(case.program.inputs, case.draw(generator(seed, case)), strict=True))

@@ -10,6 +10,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import covering
 from tracer import lax
 from tracer.errors import ArgumentError, ShapeError
 
@@ -42,10 +43,11 @@ def expected(x: Any, source: Any, start: float, greatest: bool, join: Any, setti
     return result
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=str)
-@pytest.mark.parametrize("join", JOINS)
-@pytest.mark.parametrize("choice", ["ge", "le"])
-@pytest.mark.parametrize("dtype", ["float64", "float32", "int32"])
+@pytest.mark.parametrize(
+    ("setting", "join", "choice", "dtype"),
+    covering(SETTINGS, JOINS, ["ge", "le"], ["float64", "float32", "int32"], least=32),
+    ids=str,
+)
 def test_every_value_reaches_the_element_that_its_window_chose(
     dtype: str, choice: str, join: str, setting: Any
 ) -> None:

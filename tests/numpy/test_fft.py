@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tracer.numpy as tnp
+from tests.grids import covering
 from tracer import grad, jit, vmap
 from tracer.errors import ArgumentError, AxisError, DTypeError, ShapeError, TracerArrayError
 from tracer.test_util import check_grads
@@ -30,8 +31,7 @@ def close(got: Any, expected: Any) -> None:
     np.testing.assert_allclose(got, expected, rtol=units, atol=units)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
-@pytest.mark.parametrize("name", ONE)
+@pytest.mark.parametrize(("dtype", "name"), covering(["float32", "float64", "complex64", "complex128"], ONE, least=12))
 def test_transforms_along_an_axis_are_numpy_s(name: str, dtype: str) -> None:
     if name in OF_REAL and dtype.startswith("complex"):
         return

@@ -11,6 +11,7 @@ import pytest
 import tracer
 import tracer.numpy as tnp
 from tests.counted_calls import python_calls
+from tests.grids import covering
 from tracer.errors import ArgumentError, ShapeError
 from tracer.numpy.reduce import histograms
 from tracer.settings import gate
@@ -31,9 +32,15 @@ def test_transforms_over_no_axes_are_handles_of_their_own() -> None:
     assert not np.may_share_memory(np.asarray(x), np.asarray(tnp.fft.fftn(x)))
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int8", "bool", "complex128"])
-@pytest.mark.parametrize("mode", ["full", "same", "valid"])
-@pytest.mark.parametrize("sizes", [(1, 1), (7, 3), (3, 7), (130, 40)])
+@pytest.mark.parametrize(
+    ("dtype", "mode", "sizes"),
+    covering(
+        ["float64", "float32", "int64", "int8", "bool", "complex128"],
+        ["full", "same", "valid"],
+        [(1, 1), (7, 3), (3, 7), (130, 40)],
+        least=18,
+    ),
+)
 def test_every_convolution_has_the_bits_of_the_first(dtype: str, mode: str, sizes: tuple[int, int]) -> None:
     a, v = (tnp.asarray((9 * RNG.normal(size=size)).astype(dtype)) for size in sizes)
     for x, y in ((a, v), (a, tnp.full(v.shape, np.inf)), (0 * a, -v if dtype != "bool" else v)):

@@ -8,6 +8,7 @@ from scipy import special
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import covering
 from tracer.scipy.special import betainc, betaincc
 
 
@@ -58,18 +59,21 @@ def test_parameters_without_mass_between_give_jumps() -> None:
     assert all(np.isfinite(np.asarray(slope)).all() for slope in slopes)
 
 
-@pytest.mark.parametrize("place", [0, 1, 2], ids=["a", "b", "x"])
 @pytest.mark.parametrize(
-    "point",
-    [
-        (2.5, 3.5, 0.3),
-        (30.0, 2.0, 0.95),
-        (0.1, 0.2, 0.7),
-        (3.0, 40.0, 0.2),
-        (0.9, 1.0, 0.3),
-        (1.0, 4.0, 0.3),
-        (7.0, 2.0, 0.8),
-    ],
+    ("place", "point"),
+    covering(
+        [0, 1, 2],
+        [
+            (2.5, 3.5, 0.3),
+            (30.0, 2.0, 0.95),
+            (0.1, 0.2, 0.7),
+            (3.0, 40.0, 0.2),
+            (0.9, 1.0, 0.3),
+            (1.0, 4.0, 0.3),
+            (7.0, 2.0, 0.8),
+        ],
+        least=9,
+    ),
 )
 def test_derivatives_are_finite_differences(point: tuple[float, float, float], place: int) -> None:
     step = 1e-6 * point[place]

@@ -10,6 +10,7 @@ import scipy.linalg
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import covering
 from tests.laws.differences import difference
 from tracer.errors import ArgumentError, MatrixError, NoRuleError, ShapeError
 from tracer.scipy import linalg
@@ -264,8 +265,9 @@ def test_mistakes_are_told() -> None:
         tracer.scipy.linalg.cho_factor(-POSITIVE)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "complex64"])
-@pytest.mark.parametrize("size", [1e-3, 0.3, 3.0, 30.0])
+@pytest.mark.parametrize(
+    ("dtype", "size"), covering(["float64", "float32", "complex128", "complex64"], [1e-3, 0.3, 3.0, 30.0], least=8)
+)
 def test_exponentials_of_every_size(dtype: str, size: float) -> None:
     a = (MOVED if dtype.startswith("c") else GENERAL) * (size / np.abs(MOVED).sum(0).max())
     a, single = a.astype(dtype), dtype in ("float32", "complex64")

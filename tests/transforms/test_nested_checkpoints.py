@@ -56,9 +56,7 @@ def products(f: Function) -> int:
     return sum(equation.primitive.name == "dot_general" for equation in equations(program))
 
 
-@pytest.mark.parametrize("around", AROUND)
-@pytest.mark.parametrize("inner", INNER)
-@pytest.mark.parametrize("outer", KEEPING)
+@pytest.mark.parametrize(("around", "inner", "outer"), covering(AROUND, INNER, KEEPING, least=20))
 def test_policies_reach_the_checkpoints_within(outer: str, inner: str, around: str) -> None:
     """What a checkpoint keeps, those within need not compute again, whatever they keep themselves."""
     f = checkpoint(AROUND[around](checkpoint(layer, policy=INNER[inner])), policy=KEEPING[outer])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.grids import THOROUGH
+from tests.grids import THOROUGH, covering
 from tests.runtime.cuda.simulator.running import outputs_of
 from tests.runtime.programs import take
 from tests.schedule.gpu.gpu_programs import PROGRAMS, inputs_of, program_of
@@ -57,8 +57,7 @@ def test_equal_programs_give_equal_text() -> None:
     assert source_of("softmax").text == source_of("softmax").text
 
 
-@pytest.mark.parametrize("arch", ARCHS)
-@pytest.mark.parametrize("name", [*PROGRAMS, "checked"])
+@pytest.mark.parametrize(("arch", "name"), covering(ARCHS, [*PROGRAMS, "checked"], least=22))
 def test_nvrtc_compiles_every_program_without_spills_and_within_limits(name: str, arch: str) -> None:
     source = source_of(name)
     compiled = nvrtc.compile_cuda(source.text, arch)

@@ -10,6 +10,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import covering
 from tracer import lax
 from tracer.errors import OutOfBoundsError
 
@@ -27,8 +28,7 @@ def starts(dtype: np.dtype[Any], size: int) -> Any:
     return np.array(sorted({0, 3, limits.min, limits.max, min(limits.max, size - 1), max(limits.min, -size)}), dtype)
 
 
-@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("dtype", "size"), covering(INTEGERS, SIZES, least=12), ids=str)
 def test_slices_at_any_start(dtype: np.dtype[Any], size: int) -> None:
     x, given = np.arange(float(size)), starts(dtype, size)
     expected = np.stack([x[clamped(int(s), size, 2) :][:2] for s in given])

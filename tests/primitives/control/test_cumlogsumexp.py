@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.grids import covering
 from tests.schedule.running import staged
 from tracer import grad, hessian, jit, jvp, lax, vjp
 from tracer import numpy as tnp
@@ -25,8 +26,7 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize("name", ROWS)
-@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize(("name", "dtype"), covering(ROWS, ["f4", "f8"], least=8))
 def test_rows_are_those_of_logaddexp(name: str, dtype: str) -> None:
     with np.errstate(all="ignore"):
         x = np.array(ROWS[name]).astype(dtype)
@@ -82,8 +82,7 @@ def test_work_is_in_proportion_to_the_length() -> None:
     assert lengths[0] == lengths[1]
 
 
-@pytest.mark.parametrize("name", ROWS)
-@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(("name", "reverse"), covering(ROWS, [False, True], least=8))
 def test_slopes_are_those_of_short_rows(name: str, reverse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of eight elements or less they are made in doubling steps, where infinities count as well."""
     x, dx = np.array(ROWS[name]), RNG.normal(size=len(ROWS[name]))

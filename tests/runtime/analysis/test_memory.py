@@ -132,7 +132,7 @@ def test_a_call_of_linear_algebra_takes_what_was_predicted(name: str, measured: 
     assert took == pytest.approx(said, rel=0.05)
 
 
-@pytest.mark.parametrize("name", [name for name in FACTORED if "c128" not in name][:: 1 if THOROUGH else 2])
+@pytest.mark.parametrize("name", [name for name in FACTORED if "c128" not in name][:: 1 if THOROUGH else 3])
 def test_a_first_call_takes_what_was_predicted_with_the_libraries(name: str, measured: Measure) -> None:
     took, said = measured(FACTORED[name], "memory.first - memory.arguments", "compiled = tracer.jit(f)")
     assert said > 50e6

@@ -13,6 +13,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import covering
 from tracer import grad, hessian, jacfwd, jacrev, jit, jvp, lax, random, value_and_grad, vjp, vmap
 from tracer.errors import DeviceError, OutOfBoundsError
 from tracer.runtime.compile import compile as compiling
@@ -52,8 +53,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("way", ["eager", "jit"])
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize(("way", "name"), covering(["eager", "jit"], FUNCTIONS, least=16))
 def test_functions_run_on_the_device(name: str, way: str, x: tnp.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
     function = FUNCTIONS[name]
     wanted = np.asarray(function(tnp.asarray(X)))

@@ -15,6 +15,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import covering
 from tracer import grad, jit, vmap
 
 READS: dict[str, Callable[[Any, Any], Any]] = {
@@ -27,8 +28,7 @@ READS: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("read", READS)
-@pytest.mark.parametrize("dtype", ["float64", "int32", "complex64", "bool", ">f8"])
+@pytest.mark.parametrize(("read", "dtype"), covering(READS, ["float64", "int32", "complex64", "bool", ">f8"], least=20))
 def test_values_that_numpy_read_compile_anew(read: str, dtype: str) -> None:
     if dtype == "complex64" and read in ("float", "branch", "int", "max", "format", "iteration", "tolist"):
         pytest.skip("complex numbers have no order, and no float")
@@ -77,8 +77,7 @@ def test_an_operand_of_the_program_compiles_once() -> None:
     assert f.explain().startswith("lambda compiled once")
 
 
-@pytest.mark.parametrize("read", READS)
-@pytest.mark.parametrize("order", ["before", "behind", "within", "helper"])
+@pytest.mark.parametrize(("read", "order"), covering(READS, ["before", "behind", "within", "helper"], least=20))
 def test_values_that_numpy_read_of_an_operand_compile_anew(read: str, order: str) -> None:
     w = np.array([1.0, 0.0, 1.0])
     value = READS[read]

@@ -10,6 +10,7 @@ import pytest
 
 import tracer
 from tests.codegen.llvm.llvm_programs import executable
+from tests.grids import covering
 from tests.schedule.running import Array, call, fresh_outputs, staged
 from tracer.codegen.llvm.kernels.gemm.bf16_dot import has_dots
 from tracer.codegen.llvm.kernels.routines import library_names
@@ -70,8 +71,7 @@ def near(got: Array, exact: Array, scale: Array) -> None:
     assert (np.abs(got.astype("f8") - exact) <= epsilon * scale).all()
 
 
-@pytest.mark.parametrize("result", [F32, BF16])
-@pytest.mark.parametrize("form", NUMBERS)
+@pytest.mark.parametrize(("result", "form"), covering([F32, BF16], NUMBERS, least=11))
 def test_every_form_is_multiplied_in_bf16(form: str, result: Any) -> None:
     numbers, spec, *shapes = NUMBERS[form]
     a, b = (drawn(*shape) for shape in shapes)

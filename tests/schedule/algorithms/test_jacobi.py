@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tracer
+from tests.grids import covering
 from tracer.primitives.linalg import spectral
 
 DTYPES = ["f4", "f8", "c8", "c16"]
@@ -49,8 +50,7 @@ def adjoint(x: Any) -> Any:
     return np.swapaxes(x, -1, -2).conj()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n", [1, 2, 3, 8])
+@pytest.mark.parametrize(("dtype", "n"), covering(DTYPES, [1, 2, 3, 8], least=8))
 def test_eigenvalues_and_vectors_make_up_hard_matrices(dtype: str, n: int, rng: np.random.Generator) -> None:
     lower = np.tril(hard(rng, (n, n), dtype))
     np.einsum("kii->ki", lower)[...] = np.einsum("kii->ki", lower).real

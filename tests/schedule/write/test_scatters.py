@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.codegen.llvm.llvm_programs import WIDTHS, executable
+from tests.grids import covering
 from tests.schedule.running import agree, call, interpreted, program, same, shared, vector
 from tests.targets import TINY
 from tracer.ir.dtypes import F32, F64, I32, I64, DType, short_name
@@ -40,9 +41,7 @@ def kinds(module: Module) -> list[LoopKind]:
     return [s.kind for s in loops]
 
 
-@pytest.mark.parametrize("bits", WIDTHS)
-@pytest.mark.parametrize("dtype", [F32, F64, I32], ids=short_name)
-@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize(("bits", "dtype", "count"), covering(WIDTHS, [F32, F64, I32], COUNTS, least=15), ids=str)
 def test_updates_that_meet_apply_in_their_order(count: int, dtype: DType, bits: int, rng: np.random.Generator) -> None:
     def function(x: Any, i: Any, v: Any) -> Any:
         at = counted_from_either_end(i, 5)

@@ -10,6 +10,7 @@ import scipy.ndimage
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import covering
 from tracer import errors
 from tracer.scipy.ndimage import map_coordinates
 
@@ -27,9 +28,9 @@ def places(shape: Any, rng: np.random.Generator) -> list[Any]:
     return [rng.uniform(-2 * n - 1, 3 * n + 1, size=(4, 25)).round(2) + 0.003 for n in shape]
 
 
-@pytest.mark.parametrize("mode", THEIRS)
-@pytest.mark.parametrize("order", [0, 1])
-@pytest.mark.parametrize("shape", [(7,), (3, 5), (2, 3, 4), (1, 2)])
+@pytest.mark.parametrize(
+    ("mode", "order", "shape"), covering(THEIRS, [0, 1], [(7,), (3, 5), (2, 3, 4), (1, 2)], least=14)
+)
 def test_values_are_scipy_s(mode: str, order: int, shape: Any, rng: np.random.Generator) -> None:
     image, at = rng.normal(size=shape), places(shape, rng)
     expected = scipy.ndimage.map_coordinates(image, at, order=order, mode=THEIRS[mode], cval=1.5)

@@ -11,6 +11,7 @@ import scipy.stats
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import covering
 from tracer.errors import ArgumentError, ShapeError
 from tracer.scipy import sparse, stats
 
@@ -20,9 +21,10 @@ SAMPLES = {1: RNG.standard_normal(30), 3: RNG.standard_normal((3, 30)) * [[1.0],
 POINTS = {1: np.linspace(-3.0, 3.0, 7), 3: SAMPLES[3][:, :5] + 0.05}
 
 
-@pytest.mark.parametrize("dimensions", [1, 3])
-@pytest.mark.parametrize("method", [None, "scott", "silverman", 0.3, lambda density: density.neff**-0.4])
-@pytest.mark.parametrize("weights", [None, WEIGHTS])
+@pytest.mark.parametrize(
+    ("dimensions", "method", "weights"),
+    covering([1, 3], [None, "scott", "silverman", 0.3, lambda density: density.neff**-0.4], [None, WEIGHTS], least=10),
+)
 def test_densities_of_samples_are_scipys(dimensions: int, method: Any, weights: Any) -> None:
     samples, points = SAMPLES[dimensions], POINTS[dimensions]
     mine, theirs = (k(samples, method, weights) for k in (stats.gaussian_kde, scipy.stats.gaussian_kde))
@@ -91,9 +93,9 @@ def test_what_no_density_can_be_made_of_is_refused() -> None:
             call()  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("axis", [0, 1, -1, None])
-@pytest.mark.parametrize("keepdims", [False, True])
-@pytest.mark.parametrize("dtype", ["int64", "float32", "uint8"])
+@pytest.mark.parametrize(
+    ("axis", "keepdims", "dtype"), covering([0, 1, -1, None], [False, True], ["int64", "float32", "uint8"], least=8)
+)
 def test_modes_are_scipys(axis: int | None, keepdims: bool, dtype: str) -> None:
     x = RNG.integers(0, 4, (6, 5, 3)).astype(dtype)
     expected = scipy.stats.mode(x, axis=axis, keepdims=keepdims)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tracer.numpy as tnp
+from tests.grids import covering
 from tests.schedule.running import staged
 from tracer import jit, lax
 from tracer.codegen.llvm.emit.opt_level import level
@@ -119,8 +120,7 @@ def test_extremes_of_floats_are_common_functions_of_programs() -> None:
     assert ".globl\ttracer_total_" in lowered(tnp.max, 10**6).asm()
 
 
-@pytest.mark.parametrize("n", [1, 3, 8, 9, 16, 17, 33, 64, 129])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("n", "dtype"), covering([1, 3, 8, 9, 16, 17, 33, 64, 129], ["float32", "float64"], least=9))
 def test_short_reductions_have_the_bits_of_all_lanes(dtype: str, n: int) -> None:
     """Lanes without elements are left out, where halves of them have none: whole vectors have no mask."""
     last = np.where(np.arange(n) == n - 1, np.nan, 1).astype(dtype)

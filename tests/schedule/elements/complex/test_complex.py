@@ -12,7 +12,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from tests.grids import THOROUGH
+from tests.grids import THOROUGH, covering
 from tests.schedule.running import agree, run, staged
 from tracer.errors import DTypeError
 from tracer.ir.primitive import Pointwise
@@ -95,8 +95,7 @@ def _takes_complex(primitive: Any) -> bool:
     return True
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize(("dtype", "name"), covering(DTYPES, EXACT, least=21))
 def test_parts_are_right_to_a_few_units_in_the_last_place(name: str, dtype: Any) -> None:
     z = ordinary(name, dtype)
     info = np.finfo(dtype)
@@ -110,8 +109,7 @@ def test_parts_are_right_to_a_few_units_in_the_last_place(name: str, dtype: Any)
                 assert abs(mpmath.mpf(float(part)) - wanted) <= CANCELLING.get(name, 3.5) * unit, (x, got)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", NUMPY)
+@pytest.mark.parametrize(("dtype", "name"), covering(DTYPES, NUMPY, least=15))
 def test_special_values_are_those_of_c99(name: str, dtype: Any) -> None:
     """As NumPy has them, but for signs that C99 leaves open: those of what is beside a NaN, and e^(-inf +- i inf)."""
     z = SPECIAL.astype(dtype)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tracer.numpy as tnp
+from tests.grids import covering
 from tracer import config, jit
 from tracer.codegen.llvm.kernels.fft.plans import radices, roots
 from tracer.primitives.fourier import fft, transformed
@@ -36,8 +37,7 @@ def check(n: int, shape: tuple[int, ...], axis: int, dtype: str, fft_type: str, 
     assert error < EPSILON[dtype], (n, shape, axis, dtype, fft_type, error)
 
 
-@pytest.mark.parametrize("dtype", EPSILON)
-@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize(("dtype", "n"), covering(EPSILON, LENGTHS, least=24))
 def test_lines_of_every_layout(n: int, dtype: str) -> None:
     layouts: list[tuple[Any, int]] = [
         ((None,), 0), ((3, None), 1), ((19, None), 1), ((None, 4), 0), ((2, None, 3), 1), ((None, 11), 0),
@@ -49,8 +49,7 @@ def test_lines_of_every_layout(n: int, dtype: str) -> None:
         check(n, *layouts[(n + TYPES.index(fft_type)) % len(layouts)], dtype, fft_type)
 
 
-@pytest.mark.parametrize("dtype", EPSILON)
-@pytest.mark.parametrize("n", LONG)
+@pytest.mark.parametrize(("dtype", "n"), covering(EPSILON, LONG, least=13))
 def test_long_lines_in_two_steps(n: int, dtype: str) -> None:
     for fft_type in TYPES:
         check(n, (None,) if n % 8 else (3, None), 0 if n % 8 else 1, dtype, fft_type)

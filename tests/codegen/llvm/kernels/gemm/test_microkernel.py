@@ -157,9 +157,9 @@ def lines_of(part: Array) -> set[int]:
     return set((places // LINE).tolist())
 
 
-@pytest.mark.parametrize("bits", WIDTHS)
-@pytest.mark.parametrize("transposes", [(False, False), (True, True)])
-@pytest.mark.parametrize("n", [96, 270])
+@pytest.mark.parametrize(
+    ("bits", "transposes", "n"), covering(WIDTHS, [(False, False), (True, True)], [96, 270], least=6)
+)
 def test_what_is_read_next_is_fetched_while_a_panel_is_multiplied(
     n: int, bits: int, transposes: tuple[bool, bool]
 ) -> None:
