@@ -23,6 +23,7 @@ else:
     markup = LazyModule("tracer.markup")
     dispatch = LazyModule("tracer.schedule.dispatch")
 
+_WHILE: Final = Structured("while")
 ENDLESS: Final = 2**62
 """Work of a loop whose trip count is unknown."""
 
@@ -132,7 +133,7 @@ def flops(program: Program) -> int:
 
 def work_of(program: Program) -> int:
     """Return the work of a call, `ENDLESS` where it is more than `HEARD`, or has a loop of unknown length."""
-    if any(equation.primitive.lower == Structured("while") for equation in equations(program)):
+    if any(equation.primitive.lower == _WHILE for equation in equations(program)):
         return ENDLESS
     return least_work(program)
 

@@ -70,9 +70,9 @@ def expand_math(module: loop.Module, *, calls: bool = False) -> loop.Module:
     """Replace math functions by base operations. Return the same module where there are none.
 
     f16 and bf16 are converted to f32, evaluated there and rounded. calls: whether functions outside vector loops stay,
-    and the module gets a function for each, named by `Compute.callee`. Functions of one operand share their reduction,
-    and are expanded. A dozen sines of an integrator's stages are 200 lines of LLVM's each. Within loops, functions stay
-    if they are repeated: a call takes 2 to 4 ns more than 16 ns in place.
+    and the module gets a function for each, named by `Compute.callee`. A dozen sines of an integrator's
+    stages are 200 lines of LLVM's each. The sine and cosine of one value share nothing. Within loops,
+    functions stay if they are repeated: a call takes 2 to 4 ns more than 16 ns in place.
     """
     uses = Counter[str]()
     if calls:
@@ -96,11 +96,9 @@ class _Expansion:
         """Return the block with its math expanded. Blocks nest as loops do, so only their depth is recursed over."""
         code = Code()
         changed = False
-        math = [s for s in block.statements if isinstance(s, loop.Compute) and s.op in _MATH]
-        alone = Counter(s.operands for s in math) if self.calls and not in_lanes else Counter()
         for statement in block.statements:
             if isinstance(statement, loop.Compute) and statement.op in _MATH:
-                by_call = alone[statement.operands] == 1 and statement.op not in _IN_PLACE
+                by_call = self.calls and not in_lanes and statement.op not in _IN_PLACE
                 by_call = by_call and (not in_loop or statement.callee in self.repeated)
                 changed = self._compute(code, statement, by_call=by_call) or changed
             else:

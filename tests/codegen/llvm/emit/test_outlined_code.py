@@ -89,3 +89,7 @@ def test_functions_within_loops_are_calls_where_they_are_repeated(uses: int, cal
 
     program = text(lambda x: tracer.lax.while_loop(lambda x: x < 2, step, x), 0.5)
     assert ("@tracer_math_" in program) == calls
+
+
+def test_sine_and_cosine_of_one_value_are_calls() -> None:
+    assert text(lambda x: (tnp.sin(2 * x), tnp.cos(2 * x)), 0.5).count("define double @tracer_math_") == 2
