@@ -239,7 +239,7 @@ def check_compiled_gradient(program: Program, values: Sequence[Array], rng: np.r
     check_program(split.forward)
     if not any(split.active_outputs):
         return
-    linear = (False,) * split.residual_count + (True,) * sum(active)
+    linear = (False,) * len(split.sources) + (True,) * sum(active)
     gradient = check_program(transpose_program(split.linear, linear).program)
     if any(not isinstance(t, ArrayType) for t in gradient.input_types):
         return  # stacks have no place at the border of a compiled program

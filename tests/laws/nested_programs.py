@@ -17,7 +17,6 @@ from tracer.primitives.arrays.zeros import zeros
 from tracer.primitives.catalogue import BY_NAME
 from tracer.primitives.control.calls import call
 from tracer.primitives.control.cond import cond_branches
-from tracer.primitives.control.custom.custom_rules import evaluate_custom
 from tracer.primitives.control.custom.rule_functions import JvpRule, VjpRule
 from tracer.primitives.control.for_loop import for_program
 from tracer.primitives.control.scan import scan_program
@@ -27,7 +26,7 @@ from tracer.primitives.elementwise.bits import and_
 from tracer.primitives.elementwise.comparison import gt
 from tracer.trace.evaluate import evaluate
 from tracer.trace.stage import stage
-from tracer.trace.trace import bind
+from tracer.trace.trace import bind, bind_all
 from tracer.transforms.batch import batch_forward
 from tracer.transforms.linearize import linearize_program
 from tracer.transforms.run import run_forward
@@ -100,7 +99,7 @@ def draw_custom_jvp(writer: Writer) -> Sequence[Any]:
         return run_forward(partial(evaluate, body), xs, dxs, "rule")
 
     given = JvpRule("drawn", rule)
-    return evaluate_custom(BY_NAME["custom_jvp"], body, given, writer.given(inputs))
+    return bind_all(BY_NAME["custom_jvp"], writer.given(inputs), {"program": body, "rule": given})
 
 
 def draw_custom_vjp(writer: Writer) -> Sequence[Any]:
@@ -121,7 +120,7 @@ def draw_custom_vjp(writer: Writer) -> Sequence[Any]:
         return evaluate(body, list(xs)), list(xs)
 
     given = VjpRule("drawn", forward, backward, transpose_program)
-    return evaluate_custom(BY_NAME["custom_vjp"], body, given, writer.given(inputs))
+    return bind_all(BY_NAME["custom_vjp"], writer.given(inputs), {"program": body, "rule": given})
 
 
 def draw_batch(writer: Writer) -> Sequence[Any]:

@@ -60,7 +60,7 @@ def derived_programs(case: Case) -> Iterator[Program]:
         yield split.forward
         yield split.linear
         if any(split.active_outputs) and not excused(case.primitive, "transpose"):
-            linear = (False,) * split.residual_count + (True,) * sum(active)
+            linear = (False,) * len(split.sources) + (True,) * sum(active)
             yield transpose_program(split.linear, linear).program
     if program.inputs and not isinstance(case.primitive.batch, NoRule):
         yield batched_program(program, (0,) * len(program.inputs), 2)[0]

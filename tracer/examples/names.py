@@ -22,7 +22,7 @@ from tracer import data, jit, lax, logs, nn, optim, random
 from tracer.examples.characters import stepper
 
 ALPHABET = "\n -0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"  # names stand between line ends, whose token is 0
-MOST, PADDING = 48, -1  # characters of a name; token behind its end
+LONGEST, PADDING = 48, -1  # characters of a name; token behind its end
 HIDDEN, BATCH, RATE, STEPS = 256, 64, 4e-3, 1_500
 NUMBERED = re.compile(r"-[0-9A-F]{4,}$|^HANGUL SYLLABLE ")  # names that a rule makes
 
@@ -30,7 +30,7 @@ NUMBERED = re.compile(r"-[0-9A-F]{4,}$|^HANGUL SYLLABLE ")  # names that a rule 
 def load() -> list[str]:
     """Return the names of all characters up to 48 letters long, without names that only number a character."""
     names = (unicodedata.name(chr(code), "") for code in range(0x110000))
-    return [name for name in names if 0 < len(name) <= MOST and not NUMBERED.search(name)]
+    return [name for name in names if 0 < len(name) <= LONGEST and not NUMBERED.search(name)]
 
 
 def split(names: Sequence[str], key: Any) -> tuple[list[str], list[str]]:
@@ -46,7 +46,7 @@ def encode(names: Sequence[str]) -> Any:
     >>> encode(["AB"])[0, :5].tolist()
     [0, 13, 14, 0, -1]
     """
-    rows = np.full((len(names), MOST + 2), PADDING, np.int8)
+    rows = np.full((len(names), LONGEST + 2), PADDING, np.int8)
     for row, name in zip(rows, names, strict=True):
         row[: len(name) + 2] = [ALPHABET.index(character) for character in f"\n{name}\n"]
     return rows
@@ -103,7 +103,7 @@ def draw(model: Namer, key: Any, prompt: Any, *, count: int, temperature: float 
         logits, state = model(token[:, None], state)
         return (logits[:, -1], state), token
 
-    return lax.scan(one, (logits[:, -1], state), random.split(key, MOST))[1].T
+    return lax.scan(one, (logits[:, -1], state), random.split(key, LONGEST))[1].T
 
 
 def invent(model: Namer, key: Any, *, beginning: str = "", count: int = 10) -> list[str]:

@@ -13,11 +13,11 @@ from tracer.ir.text import name_text
 from tracer.runtime.compile.located import Located, Nests
 from tracer.runtime.jit.lowered import Lowered
 
-MOST_LINES = 30_000
+MAX_LINES = 30_000
 """Lines of all intermediate stages together, above which these are left out."""
 
 
-def collected(lowered: Lowered, *, cuda: str | None = None, most: int = MOST_LINES) -> Function:
+def collected(lowered: Lowered, *, cuda: str | None = None, most: int = MAX_LINES) -> Function:
     """Return the stages of a lowered function.
 
     cuda: an architecture such as "sm_90", whose kernels are one more stage. most: lines of the stages between the main

@@ -35,7 +35,7 @@ box.addEventListener("keydown", event => {
 
 // Lines are compared without the names of their values, since one more value renames those after it.
 const bare = line => line[TEXT].trim().replace(/%[\w.]+/g, "%").replace(/\bnest\d+/g, "nest").replace(/\b(loop|done|t)\d+\b/g, "$1");
-const MOST = 2500;  // differences, above which the rest counts as changed
+const MAX_CHANGES = 2500;  // differences, above which the rest counts as changed
 function aligned(left, right) {
   const a = left.lines.map(bare), b = right.lines.map(bare);
   let start = 0, enda = a.length, endb = b.length;
@@ -51,7 +51,7 @@ function aligned(left, right) {
 function shortest(a, b) {
   const n = a.length, m = b.length, trail = [], far = new Map([[1, 0]]);
   let found = -1;
-  for (let d = 0; d <= Math.min(n + m, MOST) && found < 0; d++) {
+  for (let d = 0; d <= Math.min(n + m, MAX_CHANGES) && found < 0; d++) {
     trail.push(new Map(far));
     for (let k = -d; k <= d; k += 2) {
       let x = k === -d || (k !== d && (far.get(k - 1) ?? -1) < (far.get(k + 1) ?? -1)) ? far.get(k + 1) : far.get(k - 1) + 1;

@@ -24,10 +24,6 @@ class LinearizedProgram:
     sources: tuple[tuple[str, int], ...]
     active_outputs: tuple[bool, ...]
 
-    @property
-    def residual_count(self) -> int:
-        return len(self.sources)
-
     def residual_atoms(self) -> list[Atom]:
         """Return the residuals as atoms of the forward program."""
         return self.residuals(self.forward.inputs, self.forward.outputs)

@@ -30,7 +30,6 @@ from tracer.ir.loop import (
     Statement,
     View,
     index_constant,
-    index_register,
 )  # fmt: skip
 
 WIDTHS = (128, 256, 512)
@@ -126,7 +125,7 @@ def loop(
     step: int = 1,
 ) -> For:
     """A loop from `start` to `count`: a vector loop where it has lanes. `yields` may name registers of the body."""
-    index = index_register("i")
+    index = Register(I64, "i")
     kind = LoopKind.VECTOR if lanes else LoopKind.SERIAL
     stop = index_constant(count) if isinstance(count, int) else count
     block = Block(tuple(body(index)), yields)

@@ -21,7 +21,6 @@ from tracer.primitives.base.shapes import broadcast_in_dim, reshape
 from tracer.primitives.catalogue import BY_NAME
 from tracer.primitives.control.calls import call
 from tracer.primitives.control.cond import cond_branches
-from tracer.primitives.control.custom.custom_rules import evaluate_custom
 from tracer.primitives.control.custom.custom_vmap import VmapRule
 from tracer.primitives.control.custom.rule_functions import JvpRule, VjpRule
 from tracer.primitives.control.effects import HostFunction, callback
@@ -509,7 +508,7 @@ def _customs() -> Iterator[Case]:
 
     def with_a_jvp(x: Any, y: Any) -> Sequence[Any]:
         program = program_of(_product, [x.type, y.type])
-        return evaluate_custom(BY_NAME["custom_jvp"], program, jvp_rule, [x, y])
+        return bind_all(BY_NAME["custom_jvp"], [x, y], {"program": program, "rule": jvp_rule})
 
     def forward(xs: Any, active: Any) -> Any:
         return _product(*xs), list(xs)
@@ -522,7 +521,7 @@ def _customs() -> Iterator[Case]:
 
     def with_a_vjp(x: Any, y: Any) -> Sequence[Any]:
         program = program_of(_product, [x.type, y.type])
-        return evaluate_custom(BY_NAME["custom_vjp"], program, vjp_rule, [x, y])
+        return bind_all(BY_NAME["custom_vjp"], [x, y], {"program": program, "rule": vjp_rule})
 
     def twice_in_a_batch(size: int, batched: Any, xs: Any) -> Any:
         x, y = (v if on else broadcast_in_dim(v, (size, *v.type.shape), tuple(range(1, len(v.type.shape) + 1)))

@@ -11,7 +11,7 @@ from tests.schedule.gpu.test_mapping import MATRICES, product
 from tracer.errors import CheckError, DeviceError
 from tracer.ir.program import Source
 from tracer.ir.target import cuda
-from tracer.runtime.compile.cuda import cuda_program, cuda_source, fault_error
+from tracer.runtime.compile.cuda import cuda_program, fault_error
 from tracer.schedule.elements.gather_bounds import FaultSite
 
 
@@ -19,7 +19,7 @@ def test_the_text_says_where_it_is_meant_to_run_and_that_it_did_not() -> None:
     program = program_of(*PROGRAMS["softmax"], "softmax")
     text = cuda_program(program, cuda("sm_80")).text
     assert text.startswith("// softmax for sm_80: 1 kernel, not yet run on a device\ntypedef")
-    assert text.endswith(cuda_source(program).text)
+    assert text.endswith(cuda_program(program).source.text)
 
 
 def test_the_text_names_the_equations_that_have_no_kernel() -> None:

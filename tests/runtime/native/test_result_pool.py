@@ -14,7 +14,7 @@ import pytest
 import tracer
 import tracer.numpy as tnp
 from tracer.runtime.jit import entry
-from tracer.runtime.native.result_pool import LEAST, MOST, release_kept
+from tracer.runtime.native.result_pool import CAPACITY, LARGE_BYTES, release_kept
 
 pytestmark = pytest.mark.skipif(not entry.entries_enabled(), reason="results are made by the compiled entry")
 
@@ -37,7 +37,7 @@ def address(x: tracer.Array) -> int:
 
 
 def test_memory_of_a_large_result_is_used_again() -> None:
-    f = filled(LEAST // 8)
+    f = filled(LARGE_BYTES // 8)
     first = f(1.0)
     place = address(first)
     del first
@@ -48,7 +48,7 @@ def test_memory_of_a_large_result_is_used_again() -> None:
 
 
 def test_living_results_keep_their_memory() -> None:
-    f = filled(LEAST // 8 + 5)
+    f = filled(LARGE_BYTES // 8 + 5)
     results = [f(float(n)) for n in range(20)]
     view = np.asarray(results[3])
     del results[3]
@@ -58,7 +58,7 @@ def test_living_results_keep_their_memory() -> None:
 
 
 def test_small_results_are_numpys() -> None:
-    small = filled(LEAST // 8 - 1)(1.0)
+    small = filled(LARGE_BYTES // 8 - 1)(1.0)
     del small
     assert release_kept() == 0
 
@@ -73,12 +73,12 @@ def test_eager_results_of_any_shape_are_kept_too() -> None:
 
 
 def test_no_more_is_kept_than_the_limits_say() -> None:
-    counts = [LEAST // 8 * n for n in range(1, 30)]
+    counts = [LARGE_BYTES // 8 * n for n in range(1, 30)]
     results = [filled(count)(1.0) for count in counts]
     del results
     kept = release_kept()
-    assert 16 * LEAST <= kept <= MOST
-    huge = filled(MOST // 8 + 1)(1.0)
+    assert 16 * LARGE_BYTES <= kept <= CAPACITY
+    huge = filled(CAPACITY // 8 + 1)(1.0)
     del huge
     assert release_kept() == 0
 

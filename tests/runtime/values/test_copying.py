@@ -11,12 +11,12 @@ from numpy._core.multiarray import get_handler_name
 import tracer
 import tracer.numpy as tnp
 from tracer.runtime.native import capi
-from tracer.runtime.native.result_pool import LEAST
+from tracer.runtime.native.result_pool import LARGE_BYTES
 from tracer.runtime.values.copying import copied
 
 pytestmark = pytest.mark.skipif(capi.why_not() is not None, reason="the ABI of this Python is not known")
 
-LARGE = np.arange(LEAST // 8, dtype=np.float64)
+LARGE = np.arange(LARGE_BYTES // 8, dtype=np.float64)
 
 
 def test_large_copies_begin_a_page() -> None:
@@ -31,14 +31,14 @@ def test_large_copies_begin_a_page() -> None:
 def test_only_large_copies_are_in_our_memory() -> None:
     names = [get_handler_name(copied(x, x.dtype)) for x in (LARGE, LARGE[:-1])]
     assert names == ["tracer", "default_allocator"]
-    assert get_handler_name(np.zeros(LEAST)) == "default_allocator"
+    assert get_handler_name(np.zeros(LARGE_BYTES)) == "default_allocator"
     assert copied(LARGE, LARGE.dtype).flags.owndata
 
 
 def test_a_copy_that_fails_leaves_the_allocator_as_it_was() -> None:
     before = get_handler_name()
     with pytest.raises(ValueError, match="could not convert"):
-        copied(np.asarray(["a" * 64] * LEAST), np.dtype(np.float64))
+        copied(np.asarray(["a" * 64] * LARGE_BYTES), np.dtype(np.float64))
     assert get_handler_name() == before
 
 

@@ -12,7 +12,7 @@ from scipy import special
 from tracer.codegen.llvm.emit.module import emit_module
 from tracer.codegen.llvm.toolchain.ctypes_executable import Executable
 from tracer.codegen.llvm.toolchain.object_code import compile_object, load_object
-from tracer.ir.dtypes import F32, DType
+from tracer.ir.dtypes import F32, I64, DType
 from tracer.ir.loop import (
     Address,
     Block,
@@ -28,7 +28,6 @@ from tracer.ir.loop import (
     Statement,
     Store,
     index_constant,
-    index_register,
 )  # fmt: skip
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.math import expand_math
@@ -39,7 +38,7 @@ Reference = Callable[..., Array]
 
 def kernel_module(op: ScalarOp, dtype: DType, count: int, *, lanes: int = 16) -> Module:
     """out[i] = op(in[i], ...) for `count` elements, in a vector loop, or a serial one where `lanes` is 0."""
-    index = index_register("i")
+    index = Register(I64, "i")
     address = Address(0, ((index, 1),))
     inputs = [Buffer(f"in{k}", dtype, count, Space.INPUT) for k in range(op.signature.arity)]
     output = Buffer("out", dtype, count, Space.OUTPUT, written=True)

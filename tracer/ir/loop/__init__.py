@@ -511,11 +511,6 @@ class Module:
     __repr__ = __str__
 
 
-def index_register(name: str) -> Register:
-    """Return a fresh i64 register for a loop index."""
-    return Register(I64, name)
-
-
 def index_constant(value: int) -> Constant:
     """Return an i64 constant."""
     return Constant(np.int64(value), I64)

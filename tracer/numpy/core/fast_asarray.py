@@ -12,7 +12,7 @@ import numpy as np
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.ir.types import KeyType
-from tracer.runtime.native.result_pool import LEAST
+from tracer.runtime.native.result_pool import LARGE_BYTES
 from tracer.runtime.system.ignore_fp_warnings import quietly
 from tracer.settings import config, gate
 from tracer.trace.array import Array, unowned
@@ -48,7 +48,7 @@ def plain_array(a: Any, dtype: Any = None) -> Array | None:
         if kind is list or kind is tuple:
             value = _stacked(a, wanted)
         elif kind is np.ndarray:
-            if id(a.dtype) not in _OBJECTS or a.nbytes >= LEAST:
+            if id(a.dtype) not in _OBJECTS or a.nbytes >= LARGE_BYTES:
                 return None
             value = a.copy() if wanted is None or a.dtype is wanted else _cast(a, wanted)
         else:
@@ -176,7 +176,7 @@ def _of_arrays(x: Any) -> Value | None:
         if type(item._type) is KeyType:
             return None
         values.append(value)
-    return np.array(values, first.dtype) if first.nbytes * len(values) < LEAST else None
+    return np.array(values, first.dtype) if first.nbytes * len(values) < LARGE_BYTES else None
 
 
 def _named(dtype: Any) -> DType | None:

@@ -15,11 +15,6 @@ from tracer.schedule.elements.gather_bounds import FaultSite
 from tracer.schedule.pipeline import Scheduled, gpu_schedule
 
 
-def cuda_source(program: Program, target: Target = CUDA) -> CudaSource:
-    """Return the program's kernels. Steps that need the host are marked as such."""
-    return emit_cuda(gpu_schedule(program, target)[1].module)
-
-
 class CudaProgram(NamedTuple):
     """Program as CUDA. text: the source, for people to read, with missing kernels in comments. scheduled: its loops."""
 

@@ -26,8 +26,8 @@ from tracer.trace.device_value import DeviceValue
 from tracer.trace.source import here
 from tracer.trace.trace import Operand, Trace, check_alive
 
-_MOST_PROGRAMS: Final = 1024
-_MOST_CHECKS: Final = 64
+_MAX_PROGRAMS: Final = 1024
+_MAX_CHECKS: Final = 64
 _DRIVERS: Final[Mapping[str, Callable[[int], Driver]]] = {
     "cuda": CupyDriver,
     "cuda-sim": lambda ordinal: SimulatedDriver(),
@@ -122,7 +122,7 @@ class CudaDevice(Device):
         checks = tuple({id(c): c for v in values for c in v.checks if not c.is_settled}.values())
         if check is not None:
             checks = (*checks, check)
-        if len(checks) > _MOST_CHECKS:  # of a long chain of calls whose values nobody waited for
+        if len(checks) > _MAX_CHECKS:  # of a long chain of calls whose values nobody waited for
             for each in checks:
                 each.settle()
             checks = ()
@@ -150,7 +150,7 @@ class CudaDevice(Device):
         with self._lock:
             found = self._programs.get(key)
             if found is None:
-                if len(self._programs) >= _MOST_PROGRAMS:
+                if len(self._programs) >= _MAX_PROGRAMS:
                     self._programs.clear()
                 found = self._programs[key] = DeviceProgram(program, self.driver)
         return found

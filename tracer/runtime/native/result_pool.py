@@ -13,9 +13,9 @@ from typing import Final, Protocol
 
 from tracer.once import once
 
-LEAST: Final = 1 << 20
+LARGE_BYTES: Final = 1 << 20
 """Bytes from which on results are large; smaller ones are in NumPy's memory."""
-MOST: Final = 1 << 28
+CAPACITY: Final = 1 << 28
 """Bytes that are kept at most."""
 _BLOCKS: Final = 16  # most blocks that are kept
 _GRAIN: Final = 1 << 16  # sizes are multiples of it, so that similar arrays reuse each other's memory
@@ -34,7 +34,7 @@ def routine_names() -> tuple[str, ...]:
 def names() -> dict[str, int]:
     """Return the value of every name in the text: sizes in bytes, and the number of blocks."""
     return {
-        "Pool.large": LEAST, "Pool.capacity": MOST, "Pool.blocks": _BLOCKS, "Pool.grain": _GRAIN,
+        "Pool.large": LARGE_BYTES, "Pool.capacity": CAPACITY, "Pool.blocks": _BLOCKS, "Pool.grain": _GRAIN,
         "Pool.grain_mask": _GRAIN - 1, "Pool.huge": _HUGE,
     }  # fmt: skip
 

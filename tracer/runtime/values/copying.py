@@ -24,7 +24,7 @@ else:
 
 def copied(value: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
     """Return a C-contiguous copy in the dtype, aligned to a page if large."""
-    if value.size * dtype.itemsize < result_pool.LEAST or capi.why_not() is not None:
+    if value.size * dtype.itemsize < result_pool.LARGE_BYTES or capi.why_not() is not None:
         return np.array(value, dtype, order="C", copy=True)
     support.support()  # loads the handler's functions
     use = _set_handler()

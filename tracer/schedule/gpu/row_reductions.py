@@ -26,8 +26,8 @@ from tracer.ir.loop.build import Builder
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.gpu.threads import WARP
 
-_MOST_THREADS = 256
-_MOST_THREADS_FEW_ROWS = 512  # a single row has but one multiprocessor
+_MAX_THREADS = 256
+_MAX_THREADS_FEW_ROWS = 512  # a single row has but one multiprocessor
 _FEW_ROWS = 16
 _LONG_ROW = 1 << 12  # whose columns lie in registers of more threads
 _ELEMENTS_A_THREAD = 4  # at least, where the row is long enough for a warp
@@ -46,7 +46,7 @@ def chain(loop: For) -> tuple[For, ...]:
 
 def threads_for(rows: int, length: int) -> int:
     """Return the threads of a row's block."""
-    most = _MOST_THREADS_FEW_ROWS if rows < _FEW_ROWS or length > _LONG_ROW else _MOST_THREADS
+    most = _MAX_THREADS_FEW_ROWS if rows < _FEW_ROWS or length > _LONG_ROW else _MAX_THREADS
     threads = WARP
     while threads < most and threads * _ELEMENTS_A_THREAD < length:
         threads *= 2

@@ -45,7 +45,6 @@ from tracer.ir.loop import (
     Update,
     While,
     index_constant,
-    index_register,
 )  # fmt: skip
 from tracer.ir.scalar import ScalarOp
 
@@ -390,7 +389,7 @@ def test_what_a_cpu_cannot_run_is_refused() -> None:
         return [loop(4, lambda j: [], lanes=4)]
 
     assert "a vector loop inside a vector loop" in refused(lambda o: [loop(4, nested, lanes=4)])
-    block = For(index_register("b"), index_constant(0), index_constant(4), Block(()), LoopKind.BLOCK)
+    block = For(Register(I64, "b"), index_constant(0), index_constant(4), Block(()), LoopKind.BLOCK)
     assert "block loop is for GPUs" in refused(lambda o: [block])
     x = Register(F32)
     assert "exp of f32 should have been expanded" in refused(lambda o: [Compute(x, ScalarOp.EXP, (constant(1, F32),))])

@@ -230,9 +230,4 @@ custom_vjp_p = Primitive(
 )  # fmt: skip
 
 
-def evaluate_custom(primitive: Primitive, program: Program, rule: JvpRule | VjpRule, operands: Operands) -> list[Any]:
-    """Bind the equation again, at the current level."""
-    return bind_all(primitive, operands, {"program": program, "rule": rule})
-
-
 CUSTOM = (custom_jvp_p, custom_vjp_p, custom_linear_p)

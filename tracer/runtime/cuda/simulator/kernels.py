@@ -28,7 +28,7 @@ _HERE: Final = Path(__file__).parent
 _OPTIONS: Final = (
     "-std=c++17", "-g1", "-ffp-contract=off", "-fwrapv", "-fno-exceptions", "-U_FORTIFY_SOURCE", "-w", "-fPIC",
 )  # fmt: skip
-_MOST_ACCESSES: Final = 200_000_000
+_MAX_ACCESSES: Final = 200_000_000
 
 _KERNEL: Final = re.compile(r"__global__ void (?:__launch_bounds__\(\d+\) )?(\w+)\(([^)]*)\) \{")
 _POINTER: Final = re.compile(r"(const )?(\w+)\* __restrict__ (\w+)")
@@ -91,7 +91,7 @@ class Kernels:
 
     def launch(
         self, name: str, grid: int | Sequence[int], block: int | Sequence[int], arguments: Sequence[Any], *,
-        order: Order = Order.FORWARD, seed: int = 1, cooperative: bool = False, most: int = _MOST_ACCESSES,
+        order: Order = Order.FORWARD, seed: int = 1, cooperative: bool = False, most: int = _MAX_ACCESSES,
         meter: bool = False,
     ) -> Counts:  # fmt: skip
         """Run a kernel to its end.
