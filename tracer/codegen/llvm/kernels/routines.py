@@ -13,16 +13,8 @@ from typing import Final
 
 from tracer.codegen.llvm.kernels.fft import lines, numpy_fft
 from tracer.codegen.llvm.kernels.fft.plans import plan_name
-from tracer.codegen.llvm.kernels.gemm.dispatch import (
-    BLAS_KINDS,
-    BLAS_LETTER,
-    SHORT_KIND,
-    blas_threads,
-    gemm_calls,
-    gemm_definition,
-    gemm_split,
-    product_declarations,
-)
+from tracer.codegen.llvm.kernels.gemm.blas import BLAS_KINDS, BLAS_LETTER, blas_threads, gemm_definition, gemm_split
+from tracer.codegen.llvm.kernels.gemm.dispatch import SHORT_KIND, gemm_calls, product_declarations
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import KINDS as OWN_KINDS
 from tracer.codegen.llvm.kernels.gemm.skinny import COUNTS, FORMS, skinny_kind
 from tracer.codegen.llvm.kernels.linalg import lapack

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tracer.codegen.llvm.kernels.gemm.dispatch import BLAS_LETTER, blas_threads, on_one_thread
+from tracer.codegen.llvm.kernels.gemm.blas import BLAS_LETTER, blas_threads, on_one_thread
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept, onward
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import KINDS
 from tracer.codegen.llvm.kernels.linalg.lapack import TRSM_HEAD, trsm_letters

@@ -17,15 +17,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from tracer.codegen.llvm.kernels.gemm.dispatch import BLAS_LETTER, blas_threads, on_one_thread
+from tracer.codegen.llvm.kernels.gemm.blas import BLAS_LETTER, ONE, blas_threads, on_one_thread
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import onward
 from tracer.codegen.llvm.toolchain.native_text import routines
 
 _ITEM: Final = {"f32": ("float", 1), "f64": ("double", 1), "c64": ("float", 2), "c128": ("double", 2)}
-_ONE: Final = {
-    "f32": "float 1.0", "f64": "double 1.0",
-    "c64": "[2 x float] [float 1.0, float 0.0]", "c128": "[2 x double] [double 1.0, double 0.0]",
-}  # fmt: skip
 _NAN: Final = {"float": "0x7FF8000000000000", "double": "0x7FF8000000000000"}
 
 
@@ -120,7 +116,7 @@ one:
 ptr %x.i, ptr %others.slot)
   br label %next"""
     return f"""\
-@library.whole.{kind} = private constant {_ONE[kind]}, align 16
+@library.whole.{kind} = private constant {ONE[kind]}, align 16
 declare void @tracer_blas_{letter}trsm(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
 {declared}
 {_stack("trsm", kind, ("a", "x"), ("n", "others", "left", "lower", "form", "unit"))}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tracer.codegen.llvm.kernels.gemm.dispatch import blas_threads, on_one_thread
+from tracer.codegen.llvm.kernels.gemm.blas import blas_threads, on_one_thread
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept, loop
 from tracer.ir import dtypes
 from tracer.primitives.linalg.lapack_calls import ROUTINES, Routine
