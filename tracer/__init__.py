@@ -47,8 +47,9 @@ from tracer.runtime.system.devices import (
 from tracer.runtime.system.devices import others as _others
 from tracer.runtime.system.devices import trace_named as _trace_named
 from tracer.runtime.system.ignore_fp_warnings import quietly as _quietly
-from tracer.runtime.system.shardings import NamedSharding, make_mesh, reshard, set_mesh, shard_map
-from tracer.runtime.system.shardings import PartitionSpec as P
+from tracer.runtime.system.meshes import PartitionSpec as P
+from tracer.runtime.system.meshes import make_mesh, set_mesh
+from tracer.runtime.system.shardings import NamedSharding, reshard, shard_map
 from tracer.runtime.values.callbacks import io_callback, pure_callback
 from tracer.runtime.values.checks import check
 from tracer.runtime.values.copying import copied as _copied

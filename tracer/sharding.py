@@ -2,21 +2,23 @@
 
 from tracer.absent import absent
 from tracer.runtime.system.devices import Sharding, SingleDeviceSharding
-from tracer.runtime.system.shardings import (
+from tracer.runtime.system.meshes import (
     AbstractDevice,
     AbstractMesh,
     AxisType,
     Mesh,
-    NamedSharding,
     PartitionSpec,
-    auto_axes,
-    explicit_axes,
     get_abstract_mesh,
     get_mesh,
-    make_single_device_sharding,
-    reshard,
     set_mesh,
     use_abstract_mesh,
+)
+from tracer.runtime.system.shardings import (
+    NamedSharding,
+    auto_axes,
+    explicit_axes,
+    make_single_device_sharding,
+    reshard,
 )
 
 __all__ = [

@@ -21,7 +21,8 @@ from tracer.primitives.elementwise.comparison import select
 from tracer.runtime.jit.signature import signature
 from tracer.runtime.jit.trace_call import eval_shape as shapes_of
 from tracer.runtime.jit.trace_call import shapes, trace_call
-from tracer.runtime.system.shardings import NamedSharding, PartitionSpec, get_abstract_mesh
+from tracer.runtime.system.meshes import PartitionSpec, get_abstract_mesh
+from tracer.runtime.system.shardings import NamedSharding
 from tracer.runtime.values.shape_dtype_struct import ShapeDtypeStruct
 from tracer.trace import trees
 from tracer.trace.array import Array

@@ -22,7 +22,7 @@ from tracer.runtime.jit.specialization import Specialization, is_traced
 from tracer.runtime.jit.trace_call import Traced, shapes, trace_call
 from tracer.runtime.system.devices import CPU, check_device, found_device
 from tracer.runtime.system.locks import ForkSafeLock
-from tracer.runtime.system.shardings import PartitionSpec
+from tracer.runtime.system.meshes import PartitionSpec
 from tracer.settings import config, gate
 from tracer.trace import trees
 from tracer.trace.array import Array
