@@ -41,6 +41,16 @@ from tracer.trace.tracebacks import boundary, set_boundaries
 
 if TYPE_CHECKING:
     from tracer.nn.containers import MLP, Identity, Residual, Sequential
+    from tracer.nn.layers.adaptive_pooling import (
+        AdaptiveAvgPool1d,
+        AdaptiveAvgPool2d,
+        AdaptiveAvgPool3d,
+        AdaptiveMaxPool1d,
+        AdaptiveMaxPool2d,
+        AdaptiveMaxPool3d,
+        GlobalAvgPool,
+        GlobalMaxPool,
+    )
     from tracer.nn.layers.attention_layers import KVCache, MultiheadAttention, SinusoidalPositions, alibi, rotary
     from tracer.nn.layers.convolutions import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
     from tracer.nn.layers.dropout import Dropout, DropPath
@@ -48,17 +58,9 @@ if TYPE_CHECKING:
     from tracer.nn.layers.lora import LoRA
     from tracer.nn.layers.norms import BatchNorm, GroupNorm, InstanceNorm, LayerNorm, RMSNorm, SpectralNorm, WeightNorm
     from tracer.nn.layers.pooling import (
-        AdaptiveAvgPool1d,
-        AdaptiveAvgPool2d,
-        AdaptiveAvgPool3d,
-        AdaptiveMaxPool1d,
-        AdaptiveMaxPool2d,
-        AdaptiveMaxPool3d,
         AvgPool1d,
         AvgPool2d,
         AvgPool3d,
-        GlobalAvgPool,
-        GlobalMaxPool,
         MaxPool1d,
         MaxPool2d,
         MaxPool3d,
@@ -113,9 +115,9 @@ _LATER = {
         "model_functions": "cast count map merged nbytes paths trained",
         "module": "Keys Module State",
         "layers.norms": "BatchNorm GroupNorm InstanceNorm LayerNorm RMSNorm SpectralNorm WeightNorm",
-        "layers.pooling": "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d "
-        "AdaptiveMaxPool3d AvgPool1d AvgPool2d AvgPool3d GlobalAvgPool GlobalMaxPool MaxPool1d MaxPool2d MaxPool3d "
-        "avg_pool max_pool",
+        "layers.adaptive_pooling": "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d "
+        "AdaptiveMaxPool2d AdaptiveMaxPool3d GlobalAvgPool GlobalMaxPool",
+        "layers.pooling": "AvgPool1d AvgPool2d AvgPool3d MaxPool1d MaxPool2d MaxPool3d avg_pool max_pool",
         "selecting": "at",
         "layers.shapes": "Flatten Lambda PReLU Pad PixelShuffle Upsample",
     }.items()

@@ -1,4 +1,4 @@
-"""Pooling: maxima and means over windows, over parts of given numbers, and over all positions."""
+"""Pooling: maxima and means over windows of a given size. See `adaptive_pooling` for windows that follow the input."""
 
 # mypy: disable-error-code="no-any-return"
 # (inputs are `Any`, and so are their methods' results)
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,9 +38,9 @@ def max_pool(
     Array([[ 5.,  7.],
            [13., 15.]], f64)
     """
-    x = _real("max_pool", x)
-    window = _Window("max_pool", _rank("max_pool", x, size), size, stride, padding, dilation, ceil_mode)
-    return _max(f"max_pool{here()}", x, window)
+    x = real_input("max_pool", x)
+    window = Window("max_pool", _rank("max_pool", x, size), size, stride, padding, dilation, ceil_mode)
+    return max_of_windows(f"max_pool{here()}", x, window)
 
 
 def avg_pool(
@@ -59,15 +59,12 @@ def avg_pool(
     Array([[ 2.5,  4.5],
            [10.5, 12.5]], f64)
     """
-    x = _real("avg_pool", x)
-    window = _Window("avg_pool", _rank("avg_pool", x, size), size, stride, padding, 1, ceil_mode)
-    return _mean(f"avg_pool{here()}", x, window, count_include_pad)
+    x = real_input("avg_pool", x)
+    window = Window("avg_pool", _rank("avg_pool", x, size), size, stride, padding, 1, ceil_mode)
+    return mean_of_windows(f"avg_pool{here()}", x, window, count_include_pad)
 
 
-_FEW_PARTS: Final = 32  # of an axis, each with a loop of its own: more take longer to compile
-
-
-class _Window:
+class Window:
     """Settings of a window, one entry an axis."""
 
     def __init__(
@@ -100,7 +97,8 @@ class _Window:
         return tuple(found)
 
 
-def _real(what: str, x: Any) -> Array:
+def real_input(what: str, x: Any) -> Array:
+    """Return the input as an array. Raises DTypeError if it is complex. what: named in the error."""
     x = tnp.asarray(x)
     if dtypes.is_complex(x.dtype):
         raise DTypeError(message(f"{what}{here()} takes real numbers", f"got {x.type}"))
@@ -119,7 +117,7 @@ def _rank(what: str, x: Array, size: Any) -> int:
     return rank
 
 
-def _windows(x: Array, window: _Window, start: Any, join: Callable[[Any, Any], Any]) -> Array:
+def _windows(x: Array, window: Window, start: Any, join: Callable[[Any, Any], Any]) -> Array:
     front = x.ndim - len(window.size)
     result: Array = lax.reduce_window(
         x, start, join, (1,) * front + window.size, (1,) * front + window.stride,
@@ -128,7 +126,8 @@ def _windows(x: Array, window: _Window, start: Any, join: Callable[[Any, Any], A
     return result
 
 
-def _max(who: str, x: Array, window: _Window) -> Array:
+def max_of_windows(who: str, x: Array, window: Window) -> Array:
+    """Return the maximum of every window. who: named in errors."""
     check_windows(who, x, window.wide, window.padding)
     if dtypes.is_float(x.dtype):
         least: Any = -math.inf
@@ -137,7 +136,8 @@ def _max(who: str, x: Array, window: _Window) -> Array:
     return _windows(x, window, least, lax.max)
 
 
-def _mean(who: str, x: Array, window: _Window, count_padding: bool) -> Array:
+def mean_of_windows(who: str, x: Array, window: Window, count_padding: bool) -> Array:
+    """Return the mean of every window. who: named in errors. count_padding: as zeros."""
     check_windows(who, x, window.wide, window.padding)
     dtype = x.dtype if dtypes.is_float(x.dtype) else tnp.asarray(0.0).dtype
     sums = _windows(x.astype(tnp.promote_types(dtype, "float32")), window, 0.0, lax.add)
@@ -159,7 +159,7 @@ class _Pool(Module):
     rank: ClassVar[int]
 
     def _set(self, size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> None:
-        window = _Window(type(self).__name__, self.rank, size, stride, padding, dilation, ceil_mode)
+        window = Window(type(self).__name__, self.rank, size, stride, padding, dilation, ceil_mode)
         self.size, self.stride, self.padding = window.size, window.stride, window.padding
         self.ceil_mode = ceil_mode
 
@@ -169,7 +169,7 @@ class _Pool(Module):
 
 def check_rank(layer: Module, x: Any, rank: int) -> Array:
     """Return the input as an array. Raises ShapeError unless it is [b, c, *s] or [c, *s] with `rank` sizes."""
-    x = _real(place(layer), x)
+    x = real_input(place(layer), x)
     if x.ndim not in (rank + 1, rank + 2):
         sizes = ("t", "h, w", "d, h, w")[rank - 1]
         raise ShapeError(
@@ -189,10 +189,10 @@ class _MaxPool(_Pool):
         self.dilation = per_axis(type(self).__name__, "dilation", dilation, self.rank)
 
     def __call__(self, x: Any) -> Array:
-        window = _Window(
+        window = Window(
             type(self).__name__, self.rank, self.size, self.stride, self.padding, self.dilation, self.ceil_mode
         )
-        return _max(place(self), self._checked(x), window)
+        return max_of_windows(place(self), self._checked(x), window)
 
 
 class _AvgPool(_Pool):
@@ -204,8 +204,8 @@ class _AvgPool(_Pool):
         self.count_include_pad = count_include_pad
 
     def __call__(self, x: Any) -> Array:
-        window = _Window(type(self).__name__, self.rank, self.size, self.stride, self.padding, 1, self.ceil_mode)
-        return _mean(place(self), self._checked(x), window, self.count_include_pad)
+        window = Window(type(self).__name__, self.rank, self.size, self.stride, self.padding, 1, self.ceil_mode)
+        return mean_of_windows(place(self), self._checked(x), window, self.count_include_pad)
 
 
 class MaxPool1d(_MaxPool):
@@ -266,197 +266,6 @@ class AvgPool3d(_AvgPool):
     """
 
     rank = 3
-
-
-class _Adaptive(Module):
-    """Pooling over a given number of parts of each axis."""
-
-    rank: ClassVar[int]
-
-    def __init__(self, output: int | Sequence[int | None] | None) -> None:
-        given = tuple(output) if isinstance(output, Sequence) else (output,) * self.rank
-        what = type(self).__name__
-        per_axis(what, "output", [1 if n is None else n for n in given], self.rank)
-        self.output = given
-
-    def __call__(self, x: Any) -> Array:
-        x = check_rank(self, x, self.rank)
-        sizes = x.shape[x.ndim - self.rank :]
-        if not all(sizes):
-            raise ShapeError(message(f"{place(self)}: there are no positions to pool", f"got {x.type}{here()}"))
-        output = tuple(n if wanted is None else wanted for n, wanted in zip(sizes, self.output, strict=True))
-        if all(count and n % count == 0 for n, count in zip(sizes, output, strict=True)):
-            return self._windows(x, tuple(n // count for n, count in zip(sizes, output, strict=True)))
-        return self._uneven(x, output)
-
-    def _windows(self, x: Array, size: tuple[int, ...]) -> Array:
-        """Pool windows of equal size that lie side by side."""
-        return self._pool(x, _Window(type(self).__name__, self.rank, size, None, 0, 1, False))
-
-    def _pool(self, x: Array, window: _Window) -> Array:
-        raise NotImplementedError
-
-    def _uneven(self, x: Array, output: tuple[int, ...]) -> Array:
-        raise NotImplementedError
-
-
-def _parts(n: int, count: int) -> tuple[Any, Any]:
-    """Return the indices [count, k] of `count` parts of n elements, and which of them count.
-
-    Part i is from floor(i n / count) up to ceil((i + 1) n / count): PyTorch's AdaptiveAvgPool2d.
-    """
-    starts = np.arange(count) * n // count
-    ends = -(-np.arange(1, count + 1) * n // count)
-    places = starts[:, None] + np.arange((ends - starts).max())
-    return np.minimum(places, ends[:, None] - 1), places < ends[:, None]
-
-
-def _slices(x: Array, axis: int, count: int) -> list[Array]:
-    """Return the parts of an axis as slices: loops over them read neighbours, where a gather takes every element."""
-    n = x.shape[axis]
-    ends = [-(-(part + 1) * n // count) for part in range(count)]
-    return [x[(slice(None),) * axis + (slice(part * n // count, end),)] for part, end in enumerate(ends)]
-
-
-class _AdaptiveAvg(_Adaptive):
-    def _pool(self, x: Array, window: _Window) -> Array:
-        return _mean(place(self), x, window, True)
-
-    def _uneven(self, x: Array, output: tuple[int, ...]) -> Array:
-        dtype = x.dtype if dtypes.is_float(x.dtype) else tnp.asarray(0.0).dtype
-        y = x.astype(tnp.promote_types(dtype, "float32"))
-        for axis, count in enumerate(output, x.ndim - self.rank):
-            if count <= _FEW_PARTS:
-                y = tnp.concatenate([part.mean(axis, keepdims=True) for part in _slices(y, axis, count)], axis)
-                continue
-            indices, counted = _parts(x.shape[axis], count)
-            parts = tnp.where(counted, tnp.moveaxis(y, axis, -1)[..., indices], 0.0)
-            y = tnp.moveaxis(parts.sum(-1) / tnp.asarray(counted.sum(-1), y.dtype), -1, axis)
-        return y.astype(dtype)
-
-
-class _AdaptiveMax(_Adaptive):
-    def _pool(self, x: Array, window: _Window) -> Array:
-        return _max(place(self), x, window)
-
-    def _uneven(self, x: Array, output: tuple[int, ...]) -> Array:
-        # The last axis first, so that of equal maxima the first one in the order of rows is chosen
-        for axis, count in reversed(list(enumerate(output, x.ndim - self.rank))):
-            if count <= _FEW_PARTS:
-                x = tnp.concatenate([self._max(part, axis) for part in _slices(x, axis, count)], axis)
-                continue
-            indices, _ = _parts(x.shape[axis], count)  # an index may come twice: the maximum does not change
-            parts = tnp.moveaxis(x, axis, -1)[..., indices]
-            chosen = tnp.take_along_axis(parts, tnp.argmax(parts, -1, keepdims=True), -1)[..., 0]
-            x = tnp.moveaxis(chosen, -1, axis)
-        return x
-
-    def _max(self, x: Array, axis: int) -> Array:
-        """Return the maximum over one axis, which is kept. Of equal elements the first has the derivative."""
-        size = [1] * self.rank
-        size[axis - x.ndim] = x.shape[axis]
-        return self._windows(x, tuple(size))
-
-
-class AdaptiveAvgPool1d(_AdaptiveAvg):
-    """Means of `output` parts of the last axis, [b, c, t] or [c, t]. Sizes of the parts differ by two at most.
-
-    output: an integer, or None to keep the axis. Computed in float32 at least.
-
-    >>> nn.AdaptiveAvgPool1d(2)(tnp.asarray([[1.0, 2.0, 6.0]]))
-    Array([[1.5, 4. ]], f64)
-    """
-
-    rank = 1
-
-
-class AdaptiveAvgPool2d(_AdaptiveAvg):
-    """Means of parts of the last two axes, [b, c, h, w] or [c, h, w].
-
-    output: an integer, or one for each axis; None keeps an axis. Part i of n is from floor(i size / n) up to
-    ceil((i + 1) size / n), as in PyTorch. Computed in float32 at least.
-
-    >>> nn.AdaptiveAvgPool2d((3, None))(tnp.ones((5, 2, 7, 7))).shape
-    (5, 2, 3, 7)
-    """
-
-    rank = 2
-
-
-class AdaptiveAvgPool3d(_AdaptiveAvg):
-    """Means of parts of the last three axes, [b, c, d, h, w] or [c, d, h, w]; see `AdaptiveAvgPool2d`.
-
-    >>> nn.AdaptiveAvgPool3d(1)(tnp.ones((5, 2, 4, 4, 4))).shape
-    (5, 2, 1, 1, 1)
-    """
-
-    rank = 3
-
-
-class AdaptiveMaxPool1d(_AdaptiveMax):
-    """Maxima of `output` parts of the last axis, [b, c, t] or [c, t]. Of equal elements the first has the derivative.
-
-    output: an integer, or None to keep the axis.
-
-    >>> nn.AdaptiveMaxPool1d(2)(tnp.asarray([[1.0, 2.0, 6.0]]))
-    Array([[2., 6.]], f64)
-    """
-
-    rank = 1
-
-
-class AdaptiveMaxPool2d(_AdaptiveMax):
-    """Maxima of parts of the last two axes, [b, c, h, w] or [c, h, w], as `AdaptiveAvgPool2d` divides them.
-
-    >>> nn.AdaptiveMaxPool2d(3)(tnp.ones((5, 2, 7, 7))).shape
-    (5, 2, 3, 3)
-    """
-
-    rank = 2
-
-
-class AdaptiveMaxPool3d(_AdaptiveMax):
-    """Maxima of parts of the last three axes, [b, c, d, h, w] or [c, d, h, w], as `AdaptiveAvgPool2d` divides them.
-
-    >>> nn.AdaptiveMaxPool3d(2)(tnp.ones((5, 2, 4, 4, 4))).shape
-    (5, 2, 2, 2, 2)
-    """
-
-    rank = 3
-
-
-class GlobalAvgPool(Module):
-    """Mean over all positions, [b, c, *s] -> [b, c], computed in float32 at least.
-
-    >>> nn.GlobalAvgPool()(tnp.ones((5, 3, 8, 8))).shape
-    (5, 3)
-    """
-
-    def __call__(self, x: Any) -> Array:
-        x = _with_positions(self, x)
-        dtype = x.dtype if dtypes.is_float(x.dtype) else tnp.asarray(0.0).dtype
-        means: Array = x.astype(tnp.promote_types(dtype, "float32")).mean(tuple(range(2, x.ndim))).astype(dtype)
-        return means
-
-
-class GlobalMaxPool(Module):
-    """Maximum over all positions, [b, c, *s] -> [b, c]. Equal maxima share the derivative.
-
-    >>> nn.GlobalMaxPool()(tnp.ones((5, 3, 8, 8))).shape
-    (5, 3)
-    """
-
-    def __call__(self, x: Any) -> Array:
-        x = _with_positions(self, x)
-        largest: Array = x.max(tuple(range(2, x.ndim)))
-        return largest
-
-
-def _with_positions(layer: Module, x: Any) -> Array:
-    x = _real(place(layer), x)
-    if x.ndim < 3:
-        raise ShapeError(message(f"{place(layer)} takes [b, c, *s] with one size or more", f"got {x.type}{here()}"))
-    return x
 
 
 set_boundaries(globals(), ["avg_pool", "max_pool"])

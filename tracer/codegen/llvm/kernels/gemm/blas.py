@@ -1,6 +1,6 @@
 """Matrix products by BLAS as LLVM text: loops over the batch, tiles of long products, and panels that threads share.
 
-BLAS runs on one thread, and each panel is one call, so results do not depend on the number of threads.
+BLAS runs on one thread, and each panel is one call. So results do not depend on the number of threads.
 """
 
 from __future__ import annotations
