@@ -9,8 +9,8 @@ from typing import Any
 from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.ir.shape import show
-from tracer.primitives import fourier
 from tracer.primitives.elementwise.conversion import convert_element_type
+from tracer.primitives.linalg import fourier
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.integers import integers

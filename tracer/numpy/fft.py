@@ -20,12 +20,12 @@ from tracer.numpy.elementwise.arithmetic import divide
 from tracer.numpy.shapes.joining import concatenate
 from tracer.numpy.shapes.ranges import arange
 from tracer.numpy.shapes.repeating import roll
-from tracer.primitives import fourier
 from tracer.primitives.arrays.slice_pad_concatenate import pad, slice_in_dim
 from tracer.primitives.base.broadcasting import axis_of
 from tracer.primitives.base.shapes import copy
 from tracer.primitives.elementwise.complex import conj
 from tracer.primitives.elementwise.conversion import convert_element_type
+from tracer.primitives.linalg import fourier
 from tracer.runtime.eager.call_cache import cached
 from tracer.trace.array import Array
 from tracer.trace.docstrings import say

@@ -26,7 +26,6 @@ from tracer.primitives.control.linear_solve import LINEAR_SOLVES
 from tracer.primitives.control.reverse.bounded_reverse import REVERSAL
 from tracer.primitives.control.reverse.remat import CHECKPOINT
 from tracer.primitives.control.reverse.residual_stacks import STACKS
-from tracer.primitives.control.row_products import SPARSE_PRODUCTS
 from tracer.primitives.control.safe_operands import STAND_INS
 from tracer.primitives.control.scan import SCAN
 from tracer.primitives.control.scatter_mul import SCATTER_MUL
@@ -47,11 +46,12 @@ from tracer.primitives.elementwise.rounding import ROUNDING
 from tracer.primitives.elementwise.special import SPECIAL
 from tracer.primitives.elementwise.stop_gradient import GRADIENTS
 from tracer.primitives.elementwise.trigonometric import TRIGONOMETRIC
-from tracer.primitives.fourier import FOURIER
 from tracer.primitives.linalg.convolution import CONVOLUTION
 from tracer.primitives.linalg.dot_general import CONTRACTIONS
 from tracer.primitives.linalg.factorizations import FACTORIZATIONS
+from tracer.primitives.linalg.fourier import FOURIER
 from tracer.primitives.linalg.orthogonal import ORTHOGONAL
+from tracer.primitives.linalg.row_products import SPARSE_PRODUCTS
 from tracer.primitives.linalg.similarity import SIMILARITY
 from tracer.primitives.linalg.solve import SOLVES
 from tracer.primitives.linalg.spectral import SPECTRAL

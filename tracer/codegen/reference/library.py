@@ -34,7 +34,7 @@ from tracer.ir.dtypes import (
     short_name,
 )
 from tracer.primitives.control.shared_words import words
-from tracer.primitives.fourier import transformed
+from tracer.primitives.linalg.fourier import transformed
 from tracer.primitives.linalg.lapack_calls import ROUTINES, call_stack, item_of
 from tracer.primitives.linalg.matrix_stacks import LETTERS, scipy_linalg
 

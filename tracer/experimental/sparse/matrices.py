@@ -22,7 +22,7 @@ from tracer.experimental.sparse.entries import Entries, stack_columns
 from tracer.ir import dtypes
 from tracer.lazy import LazyModule
 from tracer.numpy.core.conversion import array_of
-from tracer.primitives.control.row_products import row_products
+from tracer.primitives.linalg.row_products import row_products
 from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.tree_nodes import register_pytree_node_class

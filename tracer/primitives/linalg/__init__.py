@@ -1,1 +1,1 @@
-"""Matrix products, convolutions, factorisations, triangular and general solves."""
+"""Linear maps: products of dense and sparse matrices, convolutions, Fourier transforms, factorisations, solves."""

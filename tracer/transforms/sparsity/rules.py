@@ -36,15 +36,15 @@ from tracer.primitives.control.reverse.residual_stacks import (
     put_p,
     spread_p,
 )
-from tracer.primitives.control.row_products import by_entries, row_products_p
 from tracer.primitives.control.safe_operands import stand_in_p
 from tracer.primitives.control.scatter_mul import scatter_mul_p
 from tracer.primitives.elementwise.arithmetic import mul_p
 from tracer.primitives.elementwise.comparison import select_n_p, select_p
 from tracer.primitives.elementwise.stop_gradient import live_p, masked_p, stop_gradient_p
-from tracer.primitives.fourier import fft_p
 from tracer.primitives.linalg.dot_general import dot_general_p
+from tracer.primitives.linalg.fourier import fft_p
 from tracer.primitives.linalg.matvec_strategies import free_axes
+from tracer.primitives.linalg.row_products import by_entries, row_products_p
 from tracer.primitives.linalg.solve import solve_p
 from tracer.primitives.linalg.triangular import triangular_solve_p
 from tracer.primitives.linalg.tridiagonal_solve import tridiagonal_solve_p

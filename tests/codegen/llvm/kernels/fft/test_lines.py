@@ -13,7 +13,7 @@ import tracer.numpy as tnp
 from tests.grids import covering
 from tracer import config, jit
 from tracer.codegen.llvm.kernels.fft.plans import radices, roots
-from tracer.primitives.fourier import fft, transformed
+from tracer.primitives.linalg.fourier import fft, transformed
 
 RNG = np.random.default_rng(11)
 TYPES = ("FFT", "IFFT", "RFFT", "IRFFT")

@@ -1,7 +1,7 @@
 """Fourier transforms by NumPy's compiled loops (pocketfft), in modules that are compiled once.
 
     void tracer_fft_numpy_f64(ptr source, ptr target, i64 kind, i64 outer, i64 n, i64 inner, double scale, i64 grain)
-    target[o, k, i] = scale times the transform of source[o, :, i]; dtypes as in `primitives.fourier`
+    target[o, k, i] = scale times the transform of source[o, :, i]; dtypes as in `primitives.linalg.fourier`
 
 kind: 0 FFT, 1 IFFT, 2 RFFT, 3 IRFFT. n: the length of the complex or real side. grain: transforms that are worth a
 thread. The loops are the inner loops of NumPy's ufuncs, C functions that keep plans under a lock of their own. They
