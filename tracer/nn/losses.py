@@ -258,7 +258,7 @@ def ctc(logits: Any, labels: Any, *, lengths: Any = None, label_lengths: Any = N
         raise ShapeError(
             message(f"ctc{here()} takes logits [b, t, c] and labels [b, s]", f"got {logs.type} and {labels.type}")
         )
-    _check_integers("ctc", labels)
+    check_labels("ctc", labels)
     batch, steps, _ = logs.shape
     count = labels.shape[1]
     most = tnp.full(batch, count) if label_lengths is None else tnp.asarray(label_lengths)
@@ -322,7 +322,8 @@ def _averaged(loss: Array, axes: Axes) -> Array:
     return result
 
 
-def _check_integers(name: str, labels: Array) -> None:
+def check_labels(name: str, labels: Array) -> None:
+    """Raise DTypeError unless labels are integers."""
     if not dtypes.is_integer(labels.dtype):
         raise DTypeError(
             message(f"{name}{here()} takes labels that are integers", f"got {labels.type}", help="labels.astype(int)")
@@ -345,7 +346,7 @@ def _labels(name: str, logits: Array, labels: Any, or_probabilities: bool = Fals
                 else 'labels.astype("float32") are probabilities',
             )
         )
-    _check_integers(name, labels)
+    check_labels(name, labels)
     return found
 
 

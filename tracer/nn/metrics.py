@@ -7,6 +7,7 @@ from typing import Any, Self
 from tracer import numpy as tnp
 from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes
+from tracer.nn.losses import check_labels
 from tracer.nn.module import Module, State
 from tracer.trace.array import Array
 from tracer.trace.source import here
@@ -39,7 +40,7 @@ def top_k(predictions: Any, labels: Any, k: int = 5) -> Array:
     Array([1.], f32)
     """
     x, labels = tnp.asarray(predictions), tnp.asarray(labels)
-    _check_labels("top_k", labels)
+    check_labels("top_k", labels)
     if x.ndim != labels.ndim + 1 or x.shape[:-1] != labels.shape:
         raise _unfit("top_k", x, labels)
     own = tnp.take_along_axis(x, labels[..., None], -1)
@@ -156,20 +157,13 @@ class Mean(Module):
         return found
 
 
-def _check_labels(name: str, labels: Array) -> None:
-    if not dtypes.is_integer(labels.dtype):
-        raise DTypeError(
-            message(f"{name}{here()} takes labels that are integers", f"got {labels.type}", help="labels.astype(int)")
-        )
-
-
 def _unfit(name: str, predictions: Array, labels: Array) -> ShapeError:
     return ShapeError(message(f"{name}{here()}: the shapes do not fit", f"got {predictions.type} and {labels.type}"))
 
 
 def _classes(name: str, predictions: Any, labels: Any, count: int | None) -> tuple[Array, Array, int | None]:
     x, labels = tnp.asarray(predictions), tnp.asarray(labels)
-    _check_labels(name, labels)
+    check_labels(name, labels)
     if x.ndim == labels.ndim + 1:
         count = x.shape[-1] if count is None else count
         x = tnp.argmax(x, -1)

@@ -15,13 +15,10 @@ from typing import Any
 import numpy as np
 
 from tracer.errors import ArgumentError, message
-from tracer.ir import dtypes
 from tracer.lax import fori_loop
 from tracer.numpy import absolute, asarray, cos, exp, floor, inf, log, nan, ones_like, round, sin, sinc, where
-from tracer.numpy.core.conversion import cast
 from tracer.primitives.elementwise import special
 from tracer.scipy.normal import mills_ratio, quotient
-from tracer.scipy.operands import operands
 from tracer.scipy.rationals import (
     AUXILIARY,
     DAWSON,
@@ -31,6 +28,7 @@ from tracer.scipy.rationals import (
     SINE_COSINE,
     SPENCE,
 )
+from tracer.scipy.special_functions.operands import in_double
 from tracer.settings import config
 from tracer.trace.array import Array
 from tracer.trace.integers import integer
@@ -47,7 +45,7 @@ def expi(x: Any) -> Array:
     >>> tracer.scipy.special.expi(tnp.asarray([-1.0, 1.0]))
     Array([-0.21938393,  1.89511782], f64)
     """
-    return _in_double("expi", _ei, x)
+    return in_double("expi", _ei, x)
 
 
 def exp1(x: Any) -> Array:
@@ -56,7 +54,7 @@ def exp1(x: Any) -> Array:
     >>> tracer.scipy.special.exp1(tnp.asarray([0.0, 1.0]))
     Array([       inf, 0.21938393], f64)
     """
-    return _in_double("exp1", lambda value: _en(ones_like(value), value), x)
+    return in_double("exp1", lambda value: _en(ones_like(value), value), x)
 
 
 def expn(n: Any, x: Any) -> Array:
@@ -67,7 +65,7 @@ def expn(n: Any, x: Any) -> Array:
     >>> tracer.scipy.special.expn(tnp.asarray([0, 1, 2]), 1.0)
     Array([0.36787944, 0.21938393, 0.14849551], f64)
     """
-    return _in_double("expn", _en, n, x)
+    return in_double("expn", _en, n, x)
 
 
 def sici(x: Any) -> tuple[Array, Array]:
@@ -80,7 +78,7 @@ def sici(x: Any) -> tuple[Array, Array]:
     >>> tracer.scipy.special.sici(1.0)
     (Array(0.94608307, f64), Array(0.33740392, f64))
     """
-    return _in_double("sici", _si, x), _in_double("sici", _ci, x)
+    return in_double("sici", _si, x), in_double("sici", _ci, x)
 
 
 def fresnel(x: Any) -> tuple[Array, Array]:
@@ -89,7 +87,7 @@ def fresnel(x: Any) -> tuple[Array, Array]:
     >>> tracer.scipy.special.fresnel(1.0)
     (Array(0.43825915, f64), Array(0.7798934, f64))
     """
-    return _in_double("fresnel", _fresnel_s, x), _in_double("fresnel", _fresnel_c, x)
+    return in_double("fresnel", _fresnel_s, x), in_double("fresnel", _fresnel_c, x)
 
 
 def spence(x: Any) -> Array:
@@ -100,7 +98,7 @@ def spence(x: Any) -> Array:
     >>> tracer.scipy.special.spence(tnp.asarray([0.0, 1.0, 2.0]))
     Array([ 1.64493407,  0.        , -0.82246703], f64)
     """
-    return _in_double("spence", _spence, x)
+    return in_double("spence", _spence, x)
 
 
 def dawsn(x: Any) -> Array:
@@ -109,7 +107,7 @@ def dawsn(x: Any) -> Array:
     >>> tracer.scipy.special.dawsn(tnp.asarray([0.0, 1.0, 1e10]))
     Array([0.00000000e+00, 5.38079507e-01, 5.00000000e-11], f64)
     """
-    return _in_double("dawsn", _dawson, x)
+    return in_double("dawsn", _dawson, x)
 
 
 def erfcx(x: Any) -> Array:
@@ -118,7 +116,7 @@ def erfcx(x: Any) -> Array:
     >>> tracer.scipy.special.erfcx(tnp.asarray([0.0, 1.0, 1e10]))
     Array([1.00000000e+00, 4.27583576e-01, 5.64189584e-11], f64)
     """
-    return _in_double("erfcx", _erfcx, x)
+    return in_double("erfcx", _erfcx, x)
 
 
 def bernoulli(n: int) -> Array:
@@ -151,11 +149,6 @@ def _even_bernoulli(count: int) -> list[float]:
 
 
 _FINITE = 129  # B₂₆₀ is beyond the largest float
-
-
-def _in_double(name: str, formula: Any, *values: Any) -> Array:
-    given = operands(name, *values)
-    return cast(formula(*(cast(x, dtypes.F64) for x in given)), given[0].dtype)
 
 
 @custom_jvp

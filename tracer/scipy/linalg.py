@@ -19,8 +19,7 @@ from tracer.ir import shape as shapes
 from tracer.lax.linalg import lu_pivots_to_permutation
 from tracer.numpy import linalg
 from tracer.numpy.core.conversion import array_of, broadcast
-from tracer.numpy.core.promotion import promoted_inexact
-from tracer.numpy.linalg.solving import positive_factor, system
+from tracer.numpy.linalg.solving import matrices, positive_factor, system
 from tracer.primitives.base.shapes import broadcasted_iota
 from tracer.primitives.linalg import factorizations, matrix_stacks, triangular
 from tracer.primitives.linalg.solve import inverse_permutation
@@ -74,12 +73,6 @@ _KINDS = {
 }  # fmt: skip
 
 
-def _stack(name: str, a: Any, *, square: bool = True) -> Array:
-    (x,) = promoted_inexact(name, a)
-    matrix_stacks.matrix_type(name, x.type, square=square)
-    return x
-
-
 def _system(name: str, a: Any, b: Any) -> tuple[Array, Array, bool]:
     """Return a matrix and a right-hand side of one dtype and equal stacks, and whether it was one vector."""
     x, side, vector = system(name, a, b)
@@ -114,7 +107,7 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
 
 
 def _cholesky(name: str, a: Any, lower: bool) -> Array:
-    x = _stack(name, a)
+    x = matrices(name, a)
     return positive_factor(name, x) if lower else matrix_stacks.adjoint(positive_factor(name, matrix_stacks.adjoint(x)))
 
 
@@ -198,7 +191,7 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
            [1., 0.]], f64)
     """
     del overwrite_a, check_finite
-    x = _stack("lu", a, square=False)
+    x = matrices("lu", a, square=False)
     factors, _, permutation = factorizations.lu(x)
     k = min(x.shape[-2:])
     lower = matrix_stacks.triangle(factors[..., :k], lower=True, of_ones=True)
@@ -222,7 +215,7 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
     Array([1., 1.], f64)
     """
     del overwrite_a, check_finite
-    factors, pivots, _ = factorizations.lu(_stack("lu_factor", a, square=False))
+    factors, pivots, _ = factorizations.lu(matrices("lu_factor", a, square=False))
     return factors, pivots
 
 

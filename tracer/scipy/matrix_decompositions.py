@@ -11,19 +11,12 @@ from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.numpy import conj, eye, linalg, triu
 from tracer.numpy.core.conversion import array_of, unified
-from tracer.numpy.core.promotion import promoted_inexact
-from tracer.numpy.linalg.solving import both, positive_factor
+from tracer.numpy.linalg.solving import both, matrices, positive_factor
 from tracer.primitives.linalg import matrix_stacks, orthogonal, similarity
 from tracer.primitives.linalg.triangular import solve_triangular
 from tracer.trace.array import Array
 from tracer.trace.integers import integer
 from tracer.trace.source import here
-
-
-def _stack(name: str, a: Any, *, square: bool = True) -> Array:
-    (x,) = promoted_inexact(name, a)
-    matrix_stacks.matrix_type(name, x.type, square=square)
-    return x
 
 
 def _choice(name: str, argument: str, given: Any, known: tuple[Any, ...]) -> None:
@@ -55,7 +48,7 @@ def qr(
     """
     del overwrite_a, lwork, check_finite
     _choice("qr", "mode", mode, ("full", "economic", "r", "raw"))
-    x = _stack("qr", a, square=False)
+    x = matrices("qr", a, square=False)
     if mode == "raw":
         packed, taus, *order = orthogonal.reflectors(x, pivoting=bool(pivoting))
         return (packed, taus), triu(packed[..., : min(x.shape[-2:]), :]), *order
@@ -106,9 +99,9 @@ def eigh(
     _choice("eigh", "type", type, (1, 2, 3))
     triangle = "L" if lower else "U"
     if b is None:
-        x, back = _stack("eigh", a), None
+        x, back = matrices("eigh", a), None
     else:
-        x, y = (_stack("eigh", z) for z in both("eigh", a, b))
+        x, y = (matrices("eigh", z) for z in both("eigh", a, b))
         mirror = matrix_stacks.halved(x if lower else matrix_stacks.adjoint(x))
         x = mirror + matrix_stacks.adjoint(mirror)
         back = positive_factor("eigh", y if lower else matrix_stacks.adjoint(y))
@@ -169,7 +162,7 @@ def schur(a: Any, output: str = "real") -> tuple[Array, Array]:
            [0., 3.]], f64)
     """
     _choice("schur", "output", output, ("real", "complex"))
-    x = _stack("schur", a)
+    x = matrices("schur", a)
     form, basis = similarity.schur(x.astype(dtypes.complex_dtype(x.dtype)) if output == "complex" else x)
     return form, basis
 
@@ -184,7 +177,7 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
     Array([1., 1.], f64)
     """
     del check_finite
-    form, basis = (_stack("rsf2csf", x) for x in unified("rsf2csf", [array_of("rsf2csf", x) for x in (T, Z)]))
+    form, basis = (matrices("rsf2csf", x) for x in unified("rsf2csf", [array_of("rsf2csf", x) for x in (T, Z)]))
     triangle, turn = schur(form, "complex")
     return triangle, basis.astype(turn.dtype) @ turn
 
@@ -201,7 +194,7 @@ def hessenberg(
            [3., 4.]], f64)
     """
     del overwrite_a, check_finite
-    packed, taus = similarity.hessenberg(_stack("hessenberg", a))
+    packed, taus = similarity.hessenberg(matrices("hessenberg", a))
     form = triu(packed, -1)
     if not calc_q:
         return form

@@ -66,7 +66,7 @@ def as_array(value: Any, what: str = "an argument", *, copy: bool = True) -> Arr
     raise ArgumentError(
         message(
             f"{_subject(what)} is not an array",
-            "got None" if value is None else f"got {kind}: {_short(value)}",
+            "got None" if value is None else f"got {kind}: {short_text(value)}",
             help=_remedy(what, value),
         )
     )
@@ -139,6 +139,7 @@ def native(value: np.ndarray[Any, Any], what: str = "an argument", *, copy: bool
     return copied if copied.dtype is dtype else copied.view(dtype)
 
 
-def _short(value: object) -> str:
+def short_text(value: object) -> str:
+    """Return a value's text for an error, of at most 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -10,6 +10,7 @@ from typing import Final, NoReturn
 from tracer.codegen.cuda.types import PREAMBLE, RESERVED, literal, type_name
 from tracer.errors import InternalError
 from tracer.ir.loop import Address, Buffer, Constant, Function, Operand, Register
+from tracer.ir.loop.text import signed_term
 
 _INDENT: Final = "  "
 _TYPES: Final = frozenset(re.findall(r" (\w+);", PREAMBLE))
@@ -99,13 +100,7 @@ class Frame:
         for register, coefficient in address.terms:
             size, name = abs(coefficient), self.name(register)
             term = name if size == 1 else f"{size} * {name}"
-            text += _signed(coefficient < 0, term, first=not text)
+            text += signed_term(coefficient < 0, term, first=not text)
         if address.constant or not text:
-            text += _signed(address.constant < 0, str(abs(address.constant)), first=not text)
+            text += signed_term(address.constant < 0, str(abs(address.constant)), first=not text)
         return text
-
-
-def _signed(negative: bool, term: str, *, first: bool) -> str:
-    if first:
-        return f"-{term}" if negative else term
-    return f" - {term}" if negative else f" + {term}"

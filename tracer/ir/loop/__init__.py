@@ -503,6 +503,11 @@ class Module:
     arena: int = 0
     stacks: int = 0
 
+    @property
+    def entry_function(self) -> Function:
+        """Function that a call of the program runs."""
+        return next(function for function in self.functions if function.name == self.entry)
+
     def __str__(self) -> str:
         from tracer.ir.loop.text import loop_text  # noqa: PLC0415  # the printer needs the classes of this module
 

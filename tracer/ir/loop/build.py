@@ -137,6 +137,12 @@ class Builder(Blocks):
         """Choose `then` where the predicate holds, else `otherwise`."""
         return self.compute(ScalarOp.SELECT, predicate, then, otherwise, name=name)
 
+    def choose(
+        self, predicate: loop.Operand, then: Sequence[loop.Operand], otherwise: Sequence[loop.Operand]
+    ) -> tuple[loop.Operand, ...]:
+        """Choose between values of several parts: `then` where the predicate holds, else `otherwise`."""
+        return tuple(self.select(predicate, x, y) for x, y in zip(then, otherwise, strict=True))
+
     # -- memory ------------------------------------------------------------------------------------
 
     def load(

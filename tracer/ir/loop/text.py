@@ -164,9 +164,9 @@ class Printer:
         for register, coefficient in address.terms:
             size = abs(coefficient)
             term = self.name(register) if size == 1 else f"{size}*{self.name(register)}"
-            text += _signed(coefficient < 0, term, first=not text)
+            text += signed_term(coefficient < 0, term, first=not text)
         if address.constant or not text:
-            text += _signed(address.constant < 0, str(abs(address.constant)), first=not text)
+            text += signed_term(address.constant < 0, str(abs(address.constant)), first=not text)
         return text
 
     def _element(self, buffer: loop.Buffer, address: loop.Address) -> str:
@@ -319,7 +319,8 @@ def _usual(op: ScalarOp, register: loop.Register) -> loop.Constant | None:
         return None
 
 
-def _signed(negative: bool, term: str, *, first: bool) -> str:
+def signed_term(negative: bool, term: str, *, first: bool) -> str:
+    """Return a term of a sum with its sign before it."""
     if first:
         return f"-{term}" if negative else term
     return f" - {term}" if negative else f" + {term}"

@@ -16,7 +16,7 @@ from tracer.runtime.values.shape_dtype_struct import ShapeDtypeStruct
 from tracer.settings import config
 from tracer.trace import trees
 from tracer.trace.array import Array
-from tracer.trace.convert import as_array, scalar_dtype
+from tracer.trace.convert import as_array, scalar_dtype, short_text
 from tracer.trace.integers import argument_numbers
 from tracer.trace.source import here
 from tracer.trace.state import state
@@ -107,7 +107,7 @@ class Signature:
             raise ArgumentError(
                 message(
                     f"{self.what} of {self.name}{here()}: the static {self.argument(static.place)} cannot be hashed",
-                    f"got {static.kind.__name__}: {_short(static.value)}",
+                    f"got {static.kind.__name__}: {short_text(static.value)}",
                     help="static arguments are compared by == and hash: pass a tuple, a string or a frozen dataclass, "
                     "or leave it out of static_argnums to have it traced",
                 )
@@ -216,8 +216,3 @@ def leaf_type(leaf: Any) -> Type | None:
 
 def _fits(value: int) -> bool:
     return -(2**63) <= value < 2**64
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -199,7 +199,7 @@ class Lanes:
         return lambda y: combine(self.b, ScalarOp.MUL, self.by(y, factor), pair)
 
     def choose(self, predicate: Operand, x: Element, y: Element) -> Element:
-        return tuple(self.b.select(predicate, p, q) for p, q in zip(x, y, strict=True))
+        return self.b.choose(predicate, x, y)
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,8 +76,8 @@ def write_cholesky(writer: BlockWriter, equation: Equation) -> None:
             at = flatten((matrix, i, j), shape)
             element = load_at(f, factor, at)
             inside = f.builder.compute(ScalarOp.GE, operand_of(f.builder, i), operand_of(f.builder, j))
-            found = _select(f.builder, known, element, _filled(element, np.nan))
-            f.store_at(result, at, _select(f.builder, inside, found, _filled(element, 0)))
+            found = f.builder.choose(known, element, _filled(element, np.nan))
+            f.store_at(result, at, f.builder.choose(inside, found, _filled(element, 0)))
     f.invoke()
 
 
@@ -129,10 +129,6 @@ def _is_not_nan(b: Builder, x: Operand) -> Operand:
 
 def _filled(like: Element, value: float) -> Element:
     return tuple(constant(value, part.dtype) for part in like)
-
-
-def _select(b: Builder, predicate: Operand, x: Element, y: Element) -> Element:
-    return tuple(b.select(predicate, p, q) for p, q in zip(x, y, strict=True))
 
 
 # -- lu ----------------------------------------------------------------------------------------------------------

@@ -287,11 +287,11 @@ def _merge_full(b: Builder, moving: Moving, low: Operand, width: Operand, source
         i, j, p, q = loop.carries
         left, right = _get(b, moving, of_operand(i)), _get(b, moving, of_operand(j))
         from_right = less(b, moving.keys, right, left)
-        _put(b, moving, address(front, loop.index), choose(b, from_right, right, left))
+        _put(b, moving, address(front, loop.index), b.choose(from_right, right, left))
         ahead = b.convert(from_right, dtypes.I64)
         left, right = _get(b, moving, of_operand(p)), _get(b, moving, of_operand(q))
         from_left = less(b, moving.keys, right, left)
-        _put(b, moving, address(back, (loop.index, -1)), choose(b, from_left, left, right))
+        _put(b, moving, address(back, (loop.index, -1)), b.choose(from_left, left, right))
         behind = b.convert(from_left, dtypes.I64)
         loop.yields(
             b.compute(ScalarOp.ADD, i, b.compute(ScalarOp.SUB, 1, ahead)),
@@ -315,14 +315,9 @@ def _merge_rest(b: Builder, moving: Moving, low: Operand, width: Operand, source
         open_right = b.compute(ScalarOp.LT, j, n)
         overtakes = b.apply(ScalarOp.OR, b.apply(ScalarOp.NOT, open_left), less(b, moving.keys, right, left))
         from_right = b.apply(ScalarOp.AND, open_right, overtakes)
-        _put(b, moving, address(target, loop.index), choose(b, from_right, right, left))
+        _put(b, moving, address(target, loop.index), b.choose(from_right, right, left))
         step = b.convert(from_right, dtypes.I64)
         loop.yields(b.compute(ScalarOp.ADD, i, b.compute(ScalarOp.SUB, 1, step)), b.compute(ScalarOp.ADD, j, step))
-
-
-def choose(b: Builder, predicate: Operand, x: Items, y: Items) -> Items:
-    """Return x where the predicate holds, else y."""
-    return tuple(b.select(predicate, p, q) for p, q in zip(x, y, strict=True))
 
 
 # -- results -----------------------------------------------------------------------------------------------------

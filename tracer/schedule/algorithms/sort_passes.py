@@ -20,7 +20,7 @@ from tracer.ir.program import Equation
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import array_type, size
 from tracer.schedule.algorithms import merge_sort
-from tracer.schedule.algorithms.merge_sort import Items, choose, less, operands_in_memory, scalar_dtypes
+from tracer.schedule.algorithms.merge_sort import Items, less, operands_in_memory, scalar_dtypes
 from tracer.schedule.terms.affine import Affine, flatten, of_operand, operand_of, plus
 from tracer.schedule.terms.cost import sort_cost
 from tracer.schedule.terms.schedules import Schedule
@@ -159,7 +159,7 @@ class _Pass:
     def _before(self, other: Items, keys: Items, from_left: Operand) -> Operand:
         """Whether another element comes before one: on its left also where they are equal."""
         b = self.b
-        strictly = less(b, self.counts, choose(b, from_left, keys, other), choose(b, from_left, other, keys))
+        strictly = less(b, self.counts, b.choose(from_left, keys, other), b.choose(from_left, other, keys))
         return b.compute(ScalarOp.XOR, strictly, from_left)
 
 

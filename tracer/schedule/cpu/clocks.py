@@ -63,7 +63,7 @@ def with_clocks(module: loop.Module, words: Callable[[], int]) -> tuple[loop.Mod
             case _:
                 return statement
 
-    entry = block(next(function.body for function in module.functions if function.name == module.entry))
+    entry = block(module.entry_function.body)
 
     def clocked(function: loop.Function) -> loop.Function:
         if function.name == module.entry:

@@ -54,7 +54,7 @@ _SHARED_COPY: Final = 1 << 19  # bytes of a copy that threads share
 def store_nontemporal(module: Module, target: Target = CPU) -> Module:
     """Return the module with large results stored past the caches, and large copies in chunks that threads share."""
     machine = target.machine
-    entry = next(f for f in module.functions if f.name == module.entry)
+    entry = module.entry_function
     copies: list[Function] = []
     entry = replace(entry, body=with_statements(entry.body, lambda s: _in_chunks(s, copies, machine)))
     results = _results(entry)

@@ -53,7 +53,7 @@ def left_on_host(entry: loop.Function) -> tuple[str, ...]:
 
 def scalars_to_kernels(module: loop.Module) -> loop.Module:
     """Return the module with its entry in device normal form. All other functions take scalars from memory already."""
-    entry = next(f for f in module.functions if f.name == module.entry)
+    entry = module.entry_function
     writer = _Entry(entry, module.arena)
     main = replace(entry, body=writer.block(entry.body))
     others = tuple(f for f in module.functions if f is not entry)

@@ -51,7 +51,7 @@ class GpuSchedule:
     @property
     def on_host(self) -> tuple[str, ...]:
         """Library routines and callbacks, a sentence each."""
-        return left_on_host(_entry(self.module))
+        return left_on_host(self.module.entry_function)
 
     def _lack_of(self, nest: Function) -> str:
         """Return why a function is no kernel, "" if it is one or the entry."""
@@ -86,7 +86,7 @@ def map_to_gpu(module: Module) -> GpuSchedule:
 
     Math functions may still be in it: `expand_math` comes afterwards.
     """
-    entry = _entry(module)
+    entry = module.entry_function
     mapped, unmapped = [], []
     for nest in module.functions:
         if nest is not entry:
@@ -96,10 +96,6 @@ def map_to_gpu(module: Module) -> GpuSchedule:
                 unmapped.append(nest)
     changed = replace(module, functions=(*mapped, *unmapped, entry))
     return GpuSchedule(changed if unmapped else scalars_to_kernels(changed))
-
-
-def _entry(module: Module) -> Function:
-    return next(f for f in module.functions if f.name == module.entry)
 
 
 def _is_kernel(nest: Function) -> bool:

@@ -6,7 +6,7 @@ costs microseconds, and needs neither atomic operations nor a counter that someb
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
@@ -19,32 +19,29 @@ from tracer.ir.loop import (
     Compute,
     For,
     Function,
-    Invoke,
     Load,
     LoopKind,
     Module,
     Register,
     Statement,
     Store,
-    View,
     index_constant,
 )  # fmt: skip
 from tracer.ir.loop.build import Builder
-from tracer.ir.loop.walk import statements_of, with_statements
+from tracer.ir.loop.walk import statements_of
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.gpu.column_kernels import tile_width, tiles_of
 from tracer.schedule.gpu.row_programs import Phase, RowProgram, row_program, takes_a_block, takes_columns
 from tracer.schedule.gpu.scan_kernels import ALIGNMENT, BLOCKS, MIN_CHUNK, chunked_scan, totals_of
 from tracer.schedule.gpu.threads import Axes, Unfit, split, trips
 from tracer.schedule.terms.loop_slicing import moved
-
-Chunked = tuple[Function, Function, list[Buffer]]
+from tracer.schedule.terms.two_steps import Steps, with_two_steps
 
 
 def chunk_reductions(module: Module) -> Module:
     """Return the module with long reductions to few results in two steps: of chunks, and of their totals."""
     functions: list[Function] = []
-    made: dict[str, Chunked] = {}
+    made: dict[str, Steps] = {}
     arena = -(-module.arena // ALIGNMENT) * ALIGNMENT
     size = module.arena
     for function in module.functions:
@@ -59,22 +56,10 @@ def chunk_reductions(module: Module) -> Module:
         size = max(size, *(b.offset + b.size * b.dtype.itemsize for b in found[2]))
     if not made:
         return module
-    functions = [
-        replace(f, body=with_statements(f.body, lambda s: _in_two_steps(s, made))) if f.name == module.entry else f
-        for f in functions
-    ]
-    return replace(module, functions=tuple(functions), arena=size)
+    return with_two_steps(module, functions, made, size)
 
 
-def _in_two_steps(s: Statement, made: Mapping[str, Chunked]) -> Sequence[Statement]:
-    if not isinstance(s, Invoke) or s.function not in made:
-        return (s,)
-    first, second, buffers = made[s.function]
-    given = (*s.arguments, *map(View, buffers))
-    return Invoke(first.name, given), Invoke(second.name, given)
-
-
-def _chunked(function: Function, arena: int) -> Chunked | None:
+def _chunked(function: Function, arena: int) -> Steps | None:
     """Return both steps, and the memory between them at an offset of the arena, or None for other functions."""
     try:
         axes, statements = split(function.body)

@@ -240,9 +240,6 @@ class _Scanning:
     def join(self, xs: Sequence[Operand], ys: Sequence[Operand]) -> tuple[Operand, ...]:
         return tuple(self.b.apply(op, x, y) for op, x, y in zip(self.ops, xs, ys, strict=True))
 
-    def choose(self, where: Operand, xs: Sequence[Operand], ys: Sequence[Operand]) -> tuple[Operand, ...]:
-        return tuple(self.b.select(where, x, y) for x, y in zip(xs, ys, strict=True))
-
     def offsets(self, shared: Sequence[Buffer], row: Operand, chunk: Operand, thread: Register) -> tuple[Operand, ...]:
         """Write the initial values joined with the totals of the chunks before."""
         b = self.b
@@ -311,7 +308,7 @@ class _Scanning:
         total = found
         for n, second in enumerate(bits):
             others = [self.b.shuffle(x, 1 << n) for x in total]
-            found = self.choose(second, self.join(others, found), found)
+            found = self.b.choose(second, self.join(others, found), found)
             total = self.join(total, others)
         return found, total
 
@@ -334,7 +331,7 @@ class _Scanning:
         before = so_far
         for n in range(self.warps):
             mine = b.compute(ScalarOp.EQ, warp, n)
-            before = self.choose(mine, so_far, before) if n else so_far
+            before = self.b.choose(mine, so_far, before) if n else so_far
             so_far = self.join(so_far, [b.load(buffer, Address(n, ((half, self.warps),))) for buffer in shared])
         return before, so_far
 

@@ -10,7 +10,6 @@ prefetches pages of one stream one by one, but of several streams at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -25,7 +24,6 @@ from tracer.ir.loop import (
     Fault,
     For,
     Function,
-    Invoke,
     Load,
     LoopKind,
     Module,
@@ -34,13 +32,12 @@ from tracer.ir.loop import (
     Space,
     Statement,
     Store,
-    View,
     index_constant,
 )  # fmt: skip
-from tracer.ir.loop.walk import with_statements
 from tracer.ir.target import CPU, Machine, Target
 from tracer.schedule.terms.clone import Names, copied
 from tracer.schedule.terms.loop_slicing import moved
+from tracer.schedule.terms.two_steps import Steps, with_two_steps
 
 _STEPS: Final = 512  # parts of a block's length: lengths that are tried are one part apart, 64 elements
 _MIN_BLOCKS: Final = 8
@@ -74,23 +71,10 @@ def split_reductions(module: Module, target: Target = CPU) -> Module:
         functions += parts[:2]
     if not split:
         return module
-    functions = [
-        replace(f, body=with_statements(f.body, lambda s: _in_two_steps(s, split))) if f.name == module.entry else f
-        for f in functions
-    ]
-    return replace(module, functions=tuple(functions), arena=size)
+    return with_two_steps(module, functions, split, size)
 
 
-def _in_two_steps(s: Statement, split: Mapping[str, tuple[Function, Function, list[Buffer]]]) -> Sequence[Statement]:
-    """Return both steps in place of a call of a split function."""
-    if not isinstance(s, Invoke) or s.function not in split:
-        return (s,)
-    first, second, buffers = split[s.function]
-    given = (*s.arguments, *map(View, buffers))
-    return Invoke(first.name, given), Invoke(second.name, given)
-
-
-def _split(function: Function, block: int, machine: Machine) -> tuple[Function, Function, list[Buffer]] | None:
+def _split(function: Function, block: int, machine: Machine) -> Steps | None:
     """Return the reductions of blocks and of partial results, and the latter's buffers, or None for other functions."""
     loop = _reduction(function)
     if loop is None or not isinstance(loop.stop, Constant):

@@ -40,7 +40,7 @@ Path = tuple[tuple[int, int, int], ...]  # from the outermost block inwards: its
 
 def allocate_arena(module: Module) -> Module:
     """Return the module with its arrays in an arena as small as a best fit finds."""
-    entry = _entry(module)
+    entry = module.entry_function
     free: list[tuple[int, int]] = []  # bytes, offset
     living: list[tuple[int, int, int]] = []  # end, offset, bytes
     size, names = 0, dict[Buffer, Buffer]()
@@ -56,10 +56,6 @@ def allocate_arena(module: Module) -> Module:
             names[buffer] = replace(buffer, offset=offset)
     functions = tuple(replace(f, body=with_buffers(f.body, names)) if f is entry else f for f in module.functions)
     return replace(module, functions=functions, arena=size)
-
-
-def _entry(module: Module) -> Function:
-    return next(f for f in module.functions if f.name == module.entry)
 
 
 def _take(free: list[tuple[int, int]], wanted: int, size: int) -> int:
@@ -90,7 +86,7 @@ def reuse_buffers(module: Module) -> Module:
 
     The module docstring has the conditions.
     """
-    entry = _entry(module)
+    entry = module.entry_function
     functions = {f.name: f for f in module.functions}
     spans = _spans(entry.body, (Space.ARENA, Space.OUTPUT))
     calls: dict[Invoke, Invoke] = {}

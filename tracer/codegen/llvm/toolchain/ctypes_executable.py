@@ -29,7 +29,7 @@ class Executable:
     """`tracer_main` of a loaded module, with the sizes that a call of it needs."""
 
     def __init__(self, module: Module, loaded: LoadedModule) -> None:
-        entry = next(function for function in module.functions if function.name == module.entry)
+        entry = module.entry_function
         self.parameters = tuple(p for p in entry.parameters if isinstance(p, Buffer))
         self.arena = module.arena
         self.stacks = module.stacks

@@ -16,7 +16,7 @@ from tracer.ir.primitive import Composite, Linearized, Primitive, Zero
 from tracer.ir.program import Program
 from tracer.ir.types import Type, is_differentiable, tangent_type, with_shape
 from tracer.primitives.arrays.zeros import zeros
-from tracer.primitives.base.nested_programs import Axes, batched_of, move_to_front, nonzero, pick
+from tracer.primitives.base.nested_programs import Axes, batched_of, move_to_front, nonzero, pick, spread
 from tracer.primitives.base.reference import run_reference
 from tracer.primitives.base.rules import is_linear
 from tracer.primitives.control.custom.constants_to_literals import closed
@@ -131,15 +131,10 @@ def _derivative(params: Mapping[str, Any], active: Sequence[bool], jvp: Any) -> 
         operands = [*staged.constants, *residuals[: len(kept)], *primals, *residuals[len(kept) :], *tangents]
         found = evaluate(derived, operands)
         half = len(found) // 2
-        ends = [_placed(part, reached, params["types"]) for part in (found[half:], found[:half])]
+        ends = [spread(part, reached, params["types"]) for part in (found[half:], found[:half])]
         return [*pick(ends[0], differentiated), *pick(ends[1], differentiated)]
 
     return VjpRule(rule.name, rule.forward, backward, rule.transpose)
-
-
-def _placed(values: Sequence[Any], reached: Sequence[bool], types: Sequence[Type]) -> list[Any]:
-    given = iter(values)
-    return [next(given) if on else Zero(tangent_type(t)) for on, t in zip(reached, types, strict=True)]
 
 
 def _linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], **params: Any) -> Linearized:
@@ -159,7 +154,7 @@ def _linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], **params: 
     types = [x.type for x in xs[count:]]
 
     def apply(residuals: Sequence[Any], dxs: Sequence[Any]) -> list[Any]:
-        moved = [ctx.instantiate(dx) for dx in _placed(dxs, active[count:], types)]
+        moved = [ctx.instantiate(dx) for dx in spread(dxs, active[count:], types)]
         return bind_all(custom_linear_p, [*residuals, *moved], params)
 
     return Linearized(bind_all(custom_linear_p, xs, params), list(xs[:count]), apply)
