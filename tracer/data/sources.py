@@ -79,10 +79,10 @@ class Rows:
 class Arrays:
     """Rows of a tree of arrays with equal first axes."""
 
-    def __init__(self, tree: Any, what: str) -> None:
+    def __init__(self, tree: Any, operation: str) -> None:
         leaves, self._structure = trees.flatten(tree)
         if not leaves:
-            raise ArgumentError(message(f"{what}{here()} takes a tree of arrays", "got no arrays"))
+            raise ArgumentError(message(f"{operation}{here()} takes a tree of arrays", "got no arrays"))
         self._leaves = [leaf if isinstance(leaf, np.ndarray) else np.asarray(leaf) for leaf in leaves]
         sizes = [leaf.shape[:1] for leaf in self._leaves]
         if () in sizes or len(set(sizes)) > 1:
@@ -90,7 +90,7 @@ class Arrays:
             names = trees.leaf_names(tree, "source")
             raise ShapeError(
                 message(
-                    f"{what}{here()}: the arrays must have equal first axes",
+                    f"{operation}{here()}: the arrays must have equal first axes",
                     f"got {list(self._leaves[0].shape)} for {names[0]} and {list(self._leaves[other].shape)} "
                     f"for {names[other]}",
                 )
@@ -103,14 +103,14 @@ class Arrays:
         return trees.unflatten(self._structure, [leaf[rows] for leaf in self._leaves])
 
 
-def as_source(source: Any, what: str) -> Source:
+def as_source(source: Any, operation: str) -> Source:
     """Return a tree of arrays, or an object with `__len__` and `__getitem__`, as a source."""
     if isinstance(source, Array | np.ndarray | list | tuple | dict) or not trees.is_leaf(source):
-        return Arrays(source, what)
+        return Arrays(source, operation)
     if not isinstance(source, Source):
         raise ArgumentError(
             message(
-                f"{what}{here()} takes a tree of arrays, or an object with __len__ and __getitem__",
+                f"{operation}{here()} takes a tree of arrays, or an object with __len__ and __getitem__",
                 f"got {type(source).__name__}",
                 help="data.ahead(iterable) prepares the elements of iterators",
             )

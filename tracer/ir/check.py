@@ -64,18 +64,18 @@ def _check(program: Program, place: str, checked: set[int]) -> None:
 # Each check below returns the defect as text, or None.
 
 
-def _atoms(atoms: Sequence[object], what: str, defined: set[Var], program: Program) -> str | None:
+def _atoms(atoms: Sequence[object], role: str, defined: set[Var], program: Program) -> str | None:
     for position, atom in enumerate(atoms):
         if isinstance(atom, Literal):
             reason = _literal(atom)
             if reason is not None:
-                return f"{what} {position}, a literal, {reason}"
+                return f"{role} {position}, a literal, {reason}"
         elif not isinstance(atom, Var):
-            return f"{what} {position} is neither a variable nor a literal: {atom!r}"
+            return f"{role} {position} is neither a variable nor a literal: {atom!r}"
         elif atom not in defined:
             later = any(atom in equation.outputs for equation in program.equations)
             fault = "is used before its definition" if later else "is not defined in this program"
-            return f"{what} {position}, of type {atom.type}, {fault}"
+            return f"{role} {position}, of type {atom.type}, {fault}"
     return None
 
 

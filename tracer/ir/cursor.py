@@ -100,12 +100,12 @@ class Cursor:
         summary = f"program text, line {line}, column {column}: expected {expected}, got {found}"
         raise ProgramTextError(message(summary, shown, " " * (column - 1) + "^", help=help))
 
-    def lookup(self, table: Mapping[str, Any], what: str, token: Token, name: str | None = None) -> Any:
+    def lookup(self, table: Mapping[str, Any], noun: str, token: Token, name: str | None = None) -> Any:
         """Return table[name]. Raises ProgramTextError with a similar name as the remedy."""
         name = token.text if name is None else name
         if name not in table:
             near = difflib.get_close_matches(name, table, n=1)
-            self.fail(f"the name of {what}", token, help=f"did you mean {near[0]}?" if near else None)
+            self.fail(f"the name of {noun}", token, help=f"did you mean {near[0]}?" if near else None)
         return table[name]
 
     def separated(self, end: str) -> Iterable[None]:

@@ -105,14 +105,14 @@ def select_and_scatter(
     return result
 
 
-def _known(function: Any, table: Any, dtype: Any, what: str, wanted: str) -> Any:
+def _known(function: Any, table: Any, dtype: Any, role: str, wanted: str) -> Any:
     """Return the entry of `known` for a function of two scalars. Raises ArgumentError for unsupported operations."""
     _, pair = trees.flatten((0, 0))
-    body = stage_body(function, pair, [array_type(dtype, ())] * 2, f"{what} of select_and_scatter")
+    body = stage_body(function, pair, [array_type(dtype, ())] * 2, f"{role} of select_and_scatter")
     found = table.get(operation_of(body.program))
     if found is None:
         raise ArgumentError(
-            message(f"select_and_scatter{here()}: {what} is not a supported operation", help=f"lax.{wanted}")
+            message(f"select_and_scatter{here()}: {role} is not a supported operation", help=f"lax.{wanted}")
         )
     return found
 

@@ -95,8 +95,8 @@ def attended(
 _NAME = "dot_product_attention"
 
 
-def _refused(what: str, got: str, remedy: str, kind: type[Exception] = ArgumentError) -> Exception:
-    return kind(message(f"{_NAME}{here()}: {what}", f"got {got}", help=remedy))
+def _refused(reason: str, got: str, remedy: str, kind: type[Exception] = ArgumentError) -> Exception:
+    return kind(message(f"{_NAME}{here()}: {reason}", f"got {got}", help=remedy))
 
 
 def _with_batch(x: Any) -> Array:
@@ -120,13 +120,13 @@ def _check(q: Array, k: Array, v: Array) -> None:
         raise _refused("the query's heads are a multiple of the key's", shown, remedy, ShapeError)
 
 
-def _grouped(what: str, x: Any, together: shape.Shape) -> Array:
+def _grouped(role: str, x: Any, together: shape.Shape) -> Array:
     """Return an array that broadcasts to [batch, heads, targets, sources], with the heads in groups."""
     given = array_of(_NAME, x)
     batch, groups, sharing, targets, sources = together
     wanted = (batch, groups * sharing, targets, sources)
-    if given.ndim > 4 or shape.broadcast(given.shape, wanted, operation=f"{_NAME}{here()}: {what}") != wanted:
-        raise _refused(f"{what} broadcasts to {shape.show(wanted)}", str(given.type), "see its shape", ShapeError)
+    if given.ndim > 4 or shape.broadcast(given.shape, wanted, operation=f"{_NAME}{here()}: {role}") != wanted:
+        raise _refused(f"{role} broadcasts to {shape.show(wanted)}", str(given.type), "see its shape", ShapeError)
     return reshape(broadcast_to(given, wanted), together)
 
 

@@ -26,8 +26,8 @@ def _steps(count: Any) -> Array:
     return tnp.asarray(count).astype("float64")
 
 
-def _wrong(name: str, what: str, got: Any) -> ArgumentError:
-    return ArgumentError(message(f"{name}{here()}: {what}", f"got {got!r}"))
+def _wrong(name: str, reason: str, got: Any) -> ArgumentError:
+    return ArgumentError(message(f"{name}{here()}: {reason}", f"got {got!r}"))
 
 
 def constant_schedule(value: Any) -> Schedule:

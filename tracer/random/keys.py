@@ -35,16 +35,16 @@ def _check_generator(name: str, *given: object) -> None:
             )
 
 
-def _scalar_integer(name: str, what: str, x: Parameter) -> Operand:
+def _scalar_integer(name: str, role: str, x: Parameter) -> Operand:
     result = operand(name, x)
     if not isinstance(result.type, ArrayType) or not dtypes.is_integer(result.type.dtype):
         raise ArgumentError(
-            message(f"random.{name}{here()}: the {what} is an integer", f"got {result.type}", help="cast it to int")
+            message(f"random.{name}{here()}: the {role} is an integer", f"got {result.type}", help="cast it to int")
         )
     if result.type.shape:
         raise ShapeError(
             message(
-                f"random.{name}{here()}: the {what} is a single integer",
+                f"random.{name}{here()}: the {role} is a single integer",
                 f"got {result.type}",
                 help=f"use tracer.vmap over random.{name} for several",
             )

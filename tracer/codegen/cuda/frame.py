@@ -54,14 +54,14 @@ class Frame:
         """Name a register and return its declaration's beginning: the type and the name."""
         return f"{type_name(register.dtype)} {self.name(register)}"
 
-    def name(self, what: Register | Buffer) -> str:
+    def name(self, named: Register | Buffer) -> str:
         """Return the name of a register or buffer: at first sight its own, made unique and valid in C++."""
-        found = self._names.get(what)
+        found = self._names.get(named)
         if found is None:
-            hint = re.sub(r"\W", "_", what.name)
+            hint = re.sub(r"\W", "_", named.name)
             if not hint or not (hint[0].isalpha() or hint[0] == "_") or hint.startswith(("tr_", "__")):
-                hint = f"v{hint}" if isinstance(what, Register) else f"m{hint}"
-            found = self._names[what] = self.fresh(hint)
+                hint = f"v{hint}" if isinstance(named, Register) else f"m{hint}"
+            found = self._names[named] = self.fresh(hint)
         return found
 
     def alias(self, register: Register, name: str) -> None:

@@ -136,10 +136,10 @@ def _check(status: int) -> None:
         raise InternalError(f"NVRTC: {_library().nvrtcGetErrorString(status).decode()}")
 
 
-def _output(program: ctypes.c_void_p, what: str) -> bytes:
+def _output(program: ctypes.c_void_p, output: str) -> bytes:
     """Return one of a program's outputs: ProgramLog, PTX or CUBIN."""
     library, size = _library(), ctypes.c_size_t()
-    _check(getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
+    _check(getattr(library, f"nvrtcGet{output}Size")(program, ctypes.byref(size)))
     buffer = ctypes.create_string_buffer(size.value)
-    _check(getattr(library, f"nvrtcGet{what}")(program, buffer))
+    _check(getattr(library, f"nvrtcGet{output}")(program, buffer))
     return buffer.raw

@@ -138,11 +138,11 @@ class Frame:
         self.mask = outer
         return yields
 
-    def uniform(self, operand: loop.Operand, what: str) -> Any:
+    def uniform(self, operand: loop.Operand, role: str) -> Any:
         """Return an operand that must be equal in all lanes of a vector."""
         value = self.value(operand)
         if np.shape(value)[-1:] not in ((), (1,)):
-            raise Violation(f"{what} varies by lane")
+            raise Violation(f"{role} varies by lane")
         return value
 
     def narrowed(self, condition: Any) -> Array | None:

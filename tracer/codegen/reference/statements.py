@@ -328,9 +328,9 @@ def _fault(f: Frame, s: loop.Fault) -> None:
         f.call.status = Status.FAULT
 
 
-def _all_threads(f: Frame, what: str) -> None:
+def _all_threads(f: Frame, place: str) -> None:
     if f.mask is not None and not f.mask.all():
-        raise Violation(f"reaches {what} with some threads only")
+        raise Violation(f"reaches {place} with some threads only")
 
 
 def _shuffle(f: Frame, s: loop.Shuffle) -> None:

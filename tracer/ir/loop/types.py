@@ -66,8 +66,8 @@ def problems(s: loop.Statement) -> Iterator[str]:
                 yield f"an offset of {s.offset}, which is not from 1 to {WARP - 1}"
         case loop.Prefix():
             yield from _combines("a prefix", s.op, s.value.dtype)
-            for what, operand in (("the result", s.result), ("the last", s.last), ("the value before", s.before)):
-                yield from _same(what, operand, s.value.dtype)
+            for role, operand in (("the result", s.result), ("the last", s.last), ("the value before", s.before)):
+                yield from _same(role, operand, s.value.dtype)
         case loop.StackPush() | loop.StackPop():
             yield from _count(s.count)
         case loop.StackRead() | loop.StackWrite():
@@ -112,9 +112,9 @@ def _address(address: loop.Address) -> Iterator[str]:
             yield "an address with a coefficient of 0"
 
 
-def _same(what: str, operand: loop.Operand | None, dtype: DType) -> Iterator[str]:
+def _same(role: str, operand: loop.Operand | None, dtype: DType) -> Iterator[str]:
     if operand is not None and operand.dtype != dtype:
-        yield f"{what} is {short_name(operand.dtype)}, expected {short_name(dtype)}"
+        yield f"{role} is {short_name(operand.dtype)}, expected {short_name(dtype)}"
 
 
 def _count(count: int) -> Iterator[str]:
@@ -175,11 +175,11 @@ def _updates(s: loop.Update) -> Iterator[str]:
         yield f"an update of {short_name(dtype)} with {s.op.label}"
 
 
-def _combines(what: str, op: ScalarOp, dtype: DType) -> Iterator[str]:
+def _combines(role: str, op: ScalarOp, dtype: DType) -> Iterator[str]:
     if op not in COMBINING:
-        yield f"{what} with {op.label}; it may be {', '.join([o.label for o in COMBINING])}"
+        yield f"{role} with {op.label}; it may be {', '.join([o.label for o in COMBINING])}"
     elif kind(dtype) not in op.signature.kinds or is_narrow(dtype):
-        yield f"{what} with {op.label} of {short_name(dtype)}"
+        yield f"{role} with {op.label} of {short_name(dtype)}"
 
 
 # -- control -----------------------------------------------------------------------------------------
@@ -187,8 +187,8 @@ def _combines(what: str, op: ScalarOp, dtype: DType) -> Iterator[str]:
 
 def _for(s: loop.For) -> Iterator[str]:
     yield from _same("the index", s.index, I32 if s.index.dtype == I32 else I64)
-    for what, operand in (("the start", s.start), ("the stop", s.stop)):
-        yield from _same(what, operand, s.index.dtype)
+    for role, operand in (("the start", s.start), ("the stop", s.stop)):
+        yield from _same(role, operand, s.index.dtype)
     if s.step == 0:
         yield "a step of 0"
     yield from _carries(s.carries, s.body.yields, s.results)
@@ -233,9 +233,9 @@ def _carry(carry: loop.Carry) -> Iterator[str]:
             yield f"{carry.identity.value} is not an identity of {carry.combine.label}: {usual} is"
 
 
-def _agree(what: str, given: Sequence[loop.Operand], wanted: str, expected: Sequence[loop.Operand]) -> Iterator[str]:
+def _agree(role: str, given: Sequence[loop.Operand], wanted: str, expected: Sequence[loop.Operand]) -> Iterator[str]:
     if [o.dtype for o in given] != [o.dtype for o in expected]:
-        yield f"{what} {dtype_list(given)}, {wanted} {dtype_list(expected)}"
+        yield f"{role} {dtype_list(given)}, {wanted} {dtype_list(expected)}"
 
 
 def dtype_list(operands: Sequence[loop.Operand]) -> str:

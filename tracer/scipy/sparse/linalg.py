@@ -164,14 +164,14 @@ class _System:
     def _vector(self, tree: Tree) -> Array:
         return ravel_pytree(tree)[0].astype(self.dtype)
 
-    def _like(self, sides: list[Array], tree: Tree, what: str) -> list[Any]:
+    def _like(self, sides: list[Array], tree: Tree, role: str) -> list[Any]:
         """Return the leaves of a tree. Raises ShapeError unless it has b's structure and shapes."""
         leaves, structure = trees.flatten(tree)
         if structure == self.structure and [np.shape(x) for x in leaves] == [x.shape for x in sides]:
             return leaves
         raise ShapeError(
             message(
-                f"{self.name}{here()}: {what} must be a tree like b",
+                f"{self.name}{here()}: {role} must be a tree like b",
                 f"expected {trees.structure_text(self.structure)} of shapes {[x.shape for x in sides]}",
                 f"got {trees.structure_text(structure)} of shapes {[np.shape(x) for x in leaves]}",
             )

@@ -207,8 +207,8 @@ def _overlaps(density: gaussian_kde, centres: Any, spread: Any) -> Array:
     return exp(-0.5 * distances - sum(log(diagonal(factor[0]))) - 0.5 * density.d * math.log(2 * math.pi))
 
 
-def _refused(kind: type[Exception], what: str, got: str, remedy: str | None = None) -> Exception:
-    return kind(message(f"{_NAME}{here()}: {what}", got, help=remedy))
+def _refused(kind: type[Exception], reason: str, got: str, remedy: str | None = None) -> Exception:
+    return kind(message(f"{_NAME}{here()}: {reason}", got, help=remedy))
 
 
 set_method_boundaries(gaussian_kde)

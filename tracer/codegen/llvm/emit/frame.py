@@ -78,9 +78,9 @@ class Frame:
         self.marks: Mapping[int, int] = {}  # by the `id` of a statement, the number of a comment around its lines
         self.stop = ""
 
-    def fail(self, what: str, *lines: str) -> NoReturn:
+    def fail(self, defect: str, *lines: str) -> NoReturn:
         """Raise InternalError for a loop program that this backend cannot spell: a bug of its writer."""
-        raise InternalError(message(f"llvm: {what} in function '{self.function.name}'", *lines))
+        raise InternalError(message(f"llvm: {defect} in function '{self.function.name}'", *lines))
 
     # -- registers ---------------------------------------------------------------------------------------------
 

@@ -184,19 +184,19 @@ def _sort_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> li
     """
     if not all(int(x.value) for x in s.arguments if isinstance(x, loop.Constant)):
         return []
-    what, _, kind = routine.name.partition("_")
+    operation, _, kind = routine.name.partition("_")
     if s.kernel.split is not None:
-        return [f"call void @{shared_rows(_ROWS[what])}{kind}({', '.join(spelled)}, i64 {s.kernel.split.at_once})"]
-    return [f"call void @{_ROWS[what]}{kind}({', '.join(spelled)})"]
+        return [f"call void @{shared_rows(_ROWS[operation])}{kind}({', '.join(spelled)}, i64 {s.kernel.split.at_once})"]
+    return [f"call void @{_ROWS[operation]}{kind}({', '.join(spelled)})"]
 
 
-def _sorting(what: str, kind: str) -> Routine:
-    rows = _ROWS[what]
+def _sorting(operation: str, kind: str) -> Routine:
+    rows = _ROWS[operation]
     texts: dict[str, tuple[str, ...]] = {
         f"{rows}{kind}": (rows_declaration(rows, kind),),
         f"{shared_rows(rows)}{kind}": (rows_declaration(rows, kind, shared=True),),
     }
-    return Routine(f"{what}_{kind}", texts, _sort_spell, ())
+    return Routine(f"{operation}_{kind}", texts, _sort_spell, ())
 
 
 def _top_k_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> list[str]:
@@ -266,7 +266,7 @@ LIBRARY: Final[dict[str, Routine]] = {
         *(_lapack("getrf", kind) for kind in BLAS_KINDS if kind not in OWN_KINDS),
         *map(_lu, OWN_KINDS),
         *(_stack(key, kind) for key in ROUTINES for kind in BLAS_KINDS),
-        *(_sorting(what, kind) for kind in KINDS for what in _ROWS),
+        *(_sorting(operation, kind) for kind in KINDS for operation in _ROWS),
         *map(_top_k, KINDS),
         *map(_fft, OWN_KINDS),
         Routine("stream", {NAME: (stream_definition(),)}, _stream_spell, ()),

@@ -292,15 +292,15 @@ def numpy_symbols(rows: str, kind: str) -> dict[str, int]:
 @cache
 def numpy_address(name: str) -> int:
     """Return the address of `sort_f32`, `argsort_i64`, `sort_positions` and so on: NumPy's, if it sorts a sample."""
-    what, _, kind = name.partition("_")
+    operation, _, kind = name.partition("_")
     dtype = np.dtype(np.int64 if kind == "positions" else f"{kind[0]}{item_size(kind)}")
     try:
-        found = _in_numpy(dtype, _SORT if what == "sort" else _ARGSORT)
+        found = _in_numpy(dtype, _SORT if operation == "sort" else _ARGSORT)
     except (AttributeError, ValueError):
         found = 0
-    if found and _works(what, dtype, found):
+    if found and _works(operation, dtype, found):
         return found
-    replacement = _replacement(what, dtype)
+    replacement = _replacement(operation, dtype)
     _replacements.append(replacement)
     return ctypes.cast(replacement, ctypes.c_void_p).value or 0
 
@@ -318,18 +318,18 @@ def _in_numpy(dtype: np.dtype[Any], place: int) -> int:
     return ctypes.c_void_p.from_address(functions + 8 * place).value or 0
 
 
-def _works(what: str, dtype: np.dtype[Any], address: int) -> bool:
+def _works(operation: str, dtype: np.dtype[Any], address: int) -> bool:
     """Whether the function sorts a sample."""
     sample = np.arange(100)[::-1].astype(dtype)
     positions = np.arange(100)
-    if what == "sort":
+    if operation == "sort":
         _Sort(address)(sample.ctypes.data, 100, None)
         return bool((sample == np.arange(100)).all())
     _Argsort(address)(sample.ctypes.data, positions.ctypes.data, 100, None)
     return bool((positions == np.arange(100)[::-1]).all())
 
 
-def _replacement(what: str, dtype: np.dtype[Any]) -> Any:
+def _replacement(operation: str, dtype: np.dtype[Any]) -> Any:
     """Return a callback that sorts through Python, for versions of NumPy whose C interface differs."""
 
     def memory(address: int, count: int, of: np.dtype[Any]) -> np.ndarray[Any, Any]:
@@ -343,4 +343,4 @@ def _replacement(what: str, dtype: np.dtype[Any]) -> Any:
         memory(places, count, np.dtype(np.int64))[:] = memory(start, count, dtype).argsort()
         return 0
 
-    return _Sort(sort) if what == "sort" else _Argsort(argsort)
+    return _Sort(sort) if operation == "sort" else _Argsort(argsort)
