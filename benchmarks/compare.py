@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 from machine import cpu_name
-from peers.bars import SAME_PEAK, usual
+from peers.bars import SAME_PEAK, bars, usual
 from peers.catalogue import ROWS
 from peers.report import page, record_name
 from peers.row import Row
@@ -250,6 +250,8 @@ def main() -> int:
             print(
                 f"{peer}: geometric mean of {len(ratios)} ratios {geometric_mean(ratios):.2f}, least {min(ratios):.2f}"
             )
+    for bar in bars(results, asked.peers):
+        print(f"{bar.wanted}: {bar.found}", *bar.missed, sep="; ")
     if asked.record:
         date = datetime.now(UTC).date().isoformat()
         publish({

@@ -227,6 +227,8 @@ def test_bars_name_the_rows_that_miss_them():
         ("missed by 2", ["b", "c"]),
     ]  # fmt: skip
     assert bars(rows[3:], ["jax"]) == []
+    by_library = [{**row, "family": "decompositions"} for row in rows]
+    assert bars(by_library, ["numpy", "jax"])[-1].missed == ["b", "c"]
 
 
 def test_rows_with_settings_of_their_own_count_for_no_bar_and_no_mean():

@@ -101,6 +101,12 @@ def _zeta(s: Any, q: Any) -> Any:
         return mpmath.zeta(s, q)
 
 
+def _zeta_left(s: Any, q: Any) -> Any:
+    """The terms of q + k < 0 one by one: mpmath's own value there has no digits."""
+    negative = int(mpmath.ceil(-q))
+    return sum((q + k) ** -int(s) for k in range(negative)) + _zeta(s, q + negative)
+
+
 def _amplitude(x: float) -> float:
     return float(np.sqrt(2 / np.pi / max(x, 1.0)))
 
@@ -183,6 +189,8 @@ DOMAINS = [
     _gauss("a = 0, -1, ..., -29, abs(b) < 10, c in (0.1, 10), 1 < x < 2", whole(0, 30, -1), TEN, SMALL, uniform(1, 2)),
     _gauss("abs(a), abs(b) < 10, c in (-10, 0), -3 < x < 1", TEN, TEN, uniform(-10, 0), uniform(-3, 1)),
     Domain("zeta", "s in (1, 50), q in (0.01, 100)", (uniform(1.01, 50), spread(-2, 2)), _zeta),
+    Domain("zeta", "s = 2, ..., 11, -30 < q < 0", (whole(2, 12), uniform(-30, 0)), _zeta_left,
+           lambda s, q: -s * _zeta_left(s + 1, q)),
     Domain("spence", "1e-9 < x < 1e9", (spread(-9, 9),), lambda x: mpmath.polylog(2, 1 - x).real),
     Domain("betainc", "a, b in (0.1, 10)", (SMALL, SMALL, uniform(0, 1)),
            lambda a, b, x: mpmath.betainc(a, b, 0, x, regularized=True)),

@@ -13,6 +13,8 @@ _MUCH_SLOWER = 1 / 1.5
 _FAST_ROWS = 0.8
 _MEAN_OVER_JAX = 2.5
 _SHARE_OF_BANDWIDTH = 0.9
+_BY_LIBRARIES = ("decompositions", "Fourier transforms", "linear algebra")
+_BEHIND_LIBRARIES = 0.9
 _PRODUCTS = ("matmul f4 1024", "matmul f4 2048")
 _MOVED = {"axpy": 3, "polynomial": 3, "sum": 1, "cumsum": 2, "transpose": 2, "concatenate": 2, "pad": 2, "take": 2}
 """How many arrays of 1e7 elements a row moves, by the beginning of its name."""
@@ -53,7 +55,15 @@ def bars(rows: Sequence[Row], peers: Sequence[str]) -> list[Bar]:
             ),
             Bar("never 1.5 times as slow as the best peer", _count(slow), _names(slow)),
         ]  # fmt: skip
-    return [*found, *_products(compared, peers), *_memory_bound(rows), *_calls(rows)]
+    return [*found, *_libraries(compared, peers), *_products(compared, peers), *_memory_bound(rows), *_calls(rows)]
+
+
+def _libraries(rows: Sequence[Row], peers: Sequence[str]) -> list[Bar]:
+    """Rows that some peer leaves to LAPACK or to a library of Fourier transforms, beside the best of the peers."""
+    rows = [row for row in rows if row.get("family") in _BY_LIBRARIES]
+    behind = [row for row in rows if min(_ratios(row, peers)) < _BEHIND_LIBRARIES]
+    wanted = "decompositions and Fourier transforms at most 10 % behind the best peer"
+    return [Bar(wanted, _count(behind), _names(behind))] if rows else []
 
 
 def _products(rows: Sequence[Row], peers: Sequence[str]) -> list[Bar]:

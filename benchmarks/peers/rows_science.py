@@ -280,6 +280,11 @@ def _csr_torch(w: World) -> Any:
     return lambda data, columns, starts, x: w.np.sparse_csr_tensor(starts, columns, data, (n, n)) @ x
 
 
+def _coo_torch(w: World) -> Any:
+    n = 10**5
+    return lambda data, indices, x: w.np.sparse_coo_tensor(indices.T, data, (n, n)) @ x
+
+
 def _line(w: World) -> Any:
     def residual(u: Any) -> Any:
         p = w.np.concatenate([0 * u[:1], u, 0 * u[:1]])
@@ -329,5 +334,6 @@ TORCH: dict[str, Maker] = {
     "gammainc": lambda w: lambda x: w.special.gammainc(w.np.tensor(3.0, dtype=x.dtype), x),
     "stft": _stft_torch,
     "CSR product": _csr_torch,
+    "BCOO product": _coo_torch,
     "jacobian dense": lambda w: lambda u, x: w.np.func.jacfwd(_line(w))(u) @ x,
 }  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 import scipy.special
 
 import tracer.numpy as tnp
-from tracer import grad, jit, jvp
+from tracer import grad, jit, jvp, vmap
 from tracer.errors import ArgumentError
 from tracer.scipy import special
 
@@ -162,7 +162,18 @@ def test_hurwitz_zeta() -> None:
     np.testing.assert_allclose(grad(lambda s: special.zeta(s, np.array([0.1])).sum())(1.5), expected[0], rtol=1e-12)
     np.testing.assert_allclose(grad(lambda s: special.zeta(s, 5.0))(3.7), expected[1], rtol=1e-12)
     assert special.zeta(np.float32(2.0), np.float32(1.0)).dtype == "float32"
-    assert np.isnan(special.zeta(2.0, -0.5))
+
+
+def test_hurwitz_zeta_of_negative_q() -> None:
+    s, q = np.array([2.0, 3.0, 7.0, 2.0, 3.0, 2.5, 1.0]), np.array([-0.5, -1e-9, -3.75, -1e3 - 0.5, -2.0, -0.5, -0.5])
+    expected = scipy.special.zeta(s, q)  # NaN at 2.5, whose terms are complex
+    assert np.isnan(expected[5])
+    for way in (special.zeta, jit(special.zeta)):
+        np.testing.assert_allclose(way(s, q), expected, rtol=1e-13)
+        single = s.astype("f4")[:3], q.astype("f4")[:3]
+        np.testing.assert_allclose(way(*single), scipy.special.zeta(*single), rtol=1e-5)
+    by_q = vmap(grad(special.zeta, 1))(s[:4], q[:4])
+    np.testing.assert_allclose(by_q, -s[:4] * scipy.special.zeta(s[:4] + 1, q[:4]), rtol=1e-12, atol=1e-13)
 
 
 def test_riemann_zeta() -> None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tracer.lax import fori_loop, while_loop
+from tracer.lax import cond, fori_loop, while_loop
 from tracer.numpy import absolute, cos, exp, floor, inf, isnan, maximum, minimum, nan, power, round, sqrt, where
 from tracer.numpy import any as any_of
 from tracer.primitives.elementwise import special
@@ -31,7 +31,7 @@ from tracer.trace.array import Array
 _SERIES_TERMS = 4000.0  # enough for x up to 1400
 _SETTLED = 2.0**-60
 _ASYMPTOTIC_FROM = 30.0
-_ASYMPTOTIC_TERMS = 80
+_ASYMPTOTIC_TERMS = 80.0
 _TAYLOR_TERMS = 32
 _STEPS = 10_000.0
 
@@ -90,8 +90,7 @@ _hyp1f1 = with_partials(_values, [None, None, _by_x])
 def _unmirrored(p: Array, b: Array, x: Array, scaled: Array, plain: Array) -> Array:
     """Return 1F1(p; b; x), times e^-x where scaled; x < 0 only where the sum ends."""
     distant = (x > _ASYMPTOTIC_FROM) & ~_is_end(p) & ~_is_end(b - p)
-    y = where(distant, x, 100.0)
-    far, settled = _asymptotic(where(distant, p, 0.5), where(distant, b, 1.5), y, scaled)
+    far, settled = cond(any_of(distant), _asymptotic, _nowhere, p, b, x, scaled, distant)
     distant = distant & settled
     p, b, x = where(distant, 1.0, p), where(distant, 1.0, b), where(distant, 1.0, x)
     turning = -4.0 * p + 2.0 * absolute(b)
@@ -114,10 +113,10 @@ def _power_series(p: Array, b: Array, x: Array, first: Array, plain: Array) -> t
     def step(carry: Any) -> Any:
         k, term, total, slope, bound, peak, active = carry
         lower = b + k
-        new = term * ((p + k) / where(lower == 0, 1.0, lower)) * x / (k + 1.0)
+        share = x / (where(lower == 0, 1.0, lower) * (k + 1.0))
         ended = plain & (p + k == 0)
-        new = where(ended, 0.0, new)
-        ratio = maximum(absolute(p + k), 1.0) / where(lower == 0, 1.0, absolute(lower)) * absolute(x) / (k + 1.0)
+        new = where(ended, 0.0, term * ((p + k) * share))
+        ratio = maximum(absolute(p + k), 1.0) * absolute(share)
         bound = where(active, bound * ratio, bound)
         total, slope = where(active, total + new, total), where(active, slope + (k + 1.0) * new, slope)
         peak = maximum(peak, absolute(new))
@@ -167,10 +166,16 @@ def _taylor(p: Array, b: Array, x: Array, h: Array, value: Array, slope: Array) 
     return total, slopes / where(h == 0, 1.0, h)
 
 
-def _asymptotic(p: Array, b: Array, x: Array, scaled: Array) -> tuple[Array, Array]:
-    """Return DLMF 13.7.2 for large x, times e^-x where scaled, and whether it has settled."""
-    first, one = _falling(b - p, 1.0 - p, x)
-    second, other = _falling(p, p - b + 1.0, -x)
+def _nowhere(p: Array, b: Array, x: Array, scaled: Array, wanted: Array) -> tuple[Array, Array]:
+    """Return zeros in place of `_asymptotic`, where no x is large."""
+    return 0.0 * x, wanted
+
+
+def _asymptotic(p: Array, b: Array, x: Array, scaled: Array, wanted: Array) -> tuple[Array, Array]:
+    """Return DLMF 13.7.2 for large x where wanted, times e^-x where scaled, and whether it has settled."""
+    p, b, x = where(wanted, p, 0.5), where(wanted, b, 1.5), where(wanted, x, 100.0)
+    first, one = _falling(b - p, 1.0 - p, x, wanted)
+    second, other = _falling(p, p - b + 1.0, -x, wanted)
     grown, faded = where(scaled, 1.0, exp(0.5 * minimum(x, 1500.0))), where(scaled, exp(-0.5 * x), 1.0)
     turn = p - 2.0 * round(0.5 * p)
     rising = _ratio(b, p) * power(x, 0.5 * (p - b))
@@ -184,17 +189,20 @@ def _ratio(b: Array, p: Array) -> Array:
     return gammasgn(b) * gammasgn(p) * exp(special.lgamma(b) - special.lgamma(p))
 
 
-def _falling(a: Array, b: Array, x: Array) -> tuple[Array, Array]:
-    """Return the sum of (a)ₖ (b)ₖ / (k! xᵏ) up to its least term, and whether that is small enough."""
+def _falling(a: Array, b: Array, x: Array, wanted: Array) -> tuple[Array, Array]:
+    """Return the sum of (a)ₖ (b)ₖ / (k! xᵏ) where wanted, up to its least term, and whether that is small enough."""
 
-    def add(i: Any, carry: Any) -> Any:
-        term, total, active = carry
-        k = i.astype("float64")
+    def goes_on(carry: Any) -> Any:
+        return any_of(carry[-1]) & (carry[0] < _ASYMPTOTIC_TERMS)
+
+    def add(carry: Any) -> Any:
+        k, term, total, active = carry
         ratio = (a + k) * (b + k) / ((k + 1.0) * x)
         falls = active & (absolute(ratio) < 1.0)
         term = where(falls, term * ratio, term)
-        return term, where(falls, total + term, total), falls
+        total = where(falls, total + term, total)
+        return k + 1.0, term, total, falls & (absolute(term) >= _SETTLED * absolute(total))
 
     one = 0.0 * x + 1.0
-    term, total, _ = fori_loop(0, _ASYMPTOTIC_TERMS, add, (one, one, one == 1.0))
+    _, term, total, _ = while_loop(goes_on, add, (0.0, one, one, wanted))
     return total, absolute(term) < 2.0**-54 * absolute(total)
