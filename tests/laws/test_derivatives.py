@@ -95,7 +95,7 @@ def linear_sets(case: Case) -> list[tuple[bool, ...]]:
             if _is_refused(case, linear):
                 continue
             within = any(chosen < larger for larger in found)  # affine in all of them: in some, the others being fixed
-            if within or all(_is_affine(case, linear, rng) for _ in range(16)):
+            if within or all(_is_affine(case, linear, rng) for _ in range(8)):
                 found.append(chosen)
     return [tuple(i in chosen for i in range(len(flags))) for chosen in reversed(found)]
 
