@@ -58,6 +58,7 @@ MODELS: Final[dict[str, str]] = {
     "register_parameter": "self.name = array",
     "to": "tracer.nn.cast(model, dtype)",
     "cuda": "tracer.device_put(model, device)",
+    "init": "the class makes its arrays: Model(key=key)",
     "apply": "model(x); tracer.nn.at(model, where).map(f) changes parts",
 }
 
@@ -153,6 +154,8 @@ NAMES: Final[dict[str, dict[str, str]]] = {
         "load_state_dict": "load_weights(model, state_dict)",
         "save_checkpoint": "Checkpoints(folder).save(step, tree)",
         "restore_checkpoint": "Checkpoints(folder).restore(like)",
+        "from_torch": "tracer.interop.from_torch(module, model); load_weights takes files and state dicts",
+        "to_torch": "tracer.interop.to_torch(model)",
     },
 }  # fmt: skip
 

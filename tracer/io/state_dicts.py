@@ -26,7 +26,7 @@ from tracer.nn.stacks import Remat, Stack
 from tracer.trace import trees
 from tracer.trace.source import here
 
-UNREAD = "num_batches_tracked"  # of PyTorch's batch norms: a count that no formula reads
+UNREAD = "num_batches_tracked"  # of PyTorch's batch norms: a count that is read without a momentum alone
 
 
 class Part(NamedTuple):

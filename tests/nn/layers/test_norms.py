@@ -51,6 +51,19 @@ def test_synchronised_statistics_are_of_the_whole_batch() -> None:
         np.testing.assert_allclose(found, whole.running_var, rtol=1e-12)
 
 
+def test_running_statistics_without_a_momentum_are_means_over_batches() -> None:
+    layer = nn.BatchNorm(4, momentum=None, dtype="float64")
+    batches = [X, 2 * X + 1, X**2]
+    for x in batches:
+        copy = layer.training()
+        copy(x)
+        layer = copy.inference()
+    axes = (0, *range(2, X.ndim))
+    np.testing.assert_allclose(layer.running_mean, np.mean([x.mean(axes) for x in batches], 0), rtol=1e-13)
+    np.testing.assert_allclose(layer.running_var, np.mean([x.var(axes, ddof=1) for x in batches], 0), rtol=1e-13)
+    assert int(layer.num_batches_tracked) == 3
+
+
 def test_running_statistics_have_no_derivative() -> None:
     def f(x: Any) -> Any:
         copy = nn.BatchNorm(4, dtype="float64").training()

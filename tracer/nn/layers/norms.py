@@ -63,9 +63,10 @@ def _check_features(layer: Module, x: Array, n: int) -> None:
 class BatchNorm(Module):
     """Normalise every feature over the batch and all positions; in inference, by running statistics.
 
-    n: features; momentum: the share of a batch in the running statistics; eps: added to the variance; affine: whether
-    there are weight and bias; axis_name: a mapped axis over which statistics are joined, too. x: floats [b, n, *s] of
-    any number of sizes; weight, bias: [n], 1 and 0 at first; state running_mean, running_var: [n], 0 and 1 at first. A
+    n: features; momentum: the share of a batch in the running statistics, None for the mean over all batches, which
+    adds a state num_batches_tracked; eps: added to the variance; affine: whether there are weight and bias; axis_name:
+    a mapped axis over which statistics are joined, too. x: floats [b, n, *s] of any number of sizes; weight, bias: [n],
+    1 and 0 at first; state running_mean, running_var: [n], 0 and 1 at first. A
     training copy normalises by the batch's mean and variance, and updates the running ones. The running variance takes
     the batch's times count / (count - 1), as in PyTorch. A frozen layer does neither. Ioffe & Szegedy 2015,
     arXiv:1502.03167. Raises ShapeError for inputs of other sizes, and for training by one element.
@@ -80,15 +81,18 @@ class BatchNorm(Module):
 
     running_mean: Any
     running_var: Any
+    num_batches_tracked: Any
 
     def __init__(
-        self, n: int, *, momentum: float = 0.1, eps: float = 1e-5, affine: bool = True,
+        self, n: int, *, momentum: float | None = 0.1, eps: float = 1e-5, affine: bool = True,
         axis_name: str | Sequence[str] | None = None, dtype: Any = "float32",
     ) -> None:  # fmt: skip
         self.weight = tnp.ones(n, dtype) if affine else None
         self.bias = tnp.zeros(n, dtype) if affine else None
         self.running_mean = State(tnp.zeros(n, dtype))
         self.running_var = State(tnp.ones(n, dtype))
+        if momentum is None:
+            self.num_batches_tracked = State(tnp.asarray(0))
         self.momentum, self.eps = momentum, eps
         self.axis_name = axis_name if axis_name is None or isinstance(axis_name, str) else tuple(axis_name)
 
@@ -119,14 +123,18 @@ class BatchNorm(Module):
             count = count * lax.psum(1, self.axis_name)
             mean = lax.pmean(x.mean(axes, keepdims=True), self.axis_name)
             var = lax.pmean(tnp.square(x - mean).mean(axes, keepdims=True), self.axis_name)
-        self._write("running_mean", mean)
-        self._write("running_var", var * (count / (count - 1)))
+        share: Any = self.momentum
+        if share is None:
+            self.update(num_batches_tracked=self.num_batches_tracked + 1)
+            share = 1 / self.num_batches_tracked.astype(mean.dtype)
+        self._write("running_mean", mean, share)
+        self._write("running_var", var * (count / (count - 1)), share)
         return mean, var
 
-    def _write(self, name: str, batch: Array) -> None:
+    def _write(self, name: str, batch: Array, share: Any) -> None:
         old = getattr(self, name)
         new = lax.stop_gradient(batch).reshape(old.shape)
-        self.update(**{name: ((1 - self.momentum) * old + self.momentum * new).astype(old.dtype)})
+        self.update(**{name: ((1 - share) * old + share * new).astype(old.dtype)})
 
 
 class LayerNorm(Module):
