@@ -183,6 +183,7 @@ class Module:
             optree.GetAttrEntry,
             _flatten,
             lambda x: x.layout.trained,
+            lambda x: ({"_layout": x.layout}, x.layout.names),
         )
 
     @property
@@ -420,8 +421,8 @@ def put_together(cls: type[Module], layout: Layout, children: Sequence[Any]) -> 
     """Return a closed module of a class, without running its `__init__`."""
     module = object.__new__(cls)
     own = module.__dict__
-    own.update(layout.constants)
-    own.update(zip(layout.names, children))  # noqa: B905  # a check of lengths takes a fifth of the time
+    own |= layout.constants
+    own |= zip(layout.names, children)  # noqa: B905  # a check of lengths takes a fifth of the time
     return module
 
 

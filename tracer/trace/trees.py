@@ -98,18 +98,23 @@ def with_fixed(tree: Any) -> Any:
 def register(
     kind: Any, take_apart: Callable[[Any], Any], put_together: Callable[..., Any], entry: Any = None,
     flatten: Callable[[Any], Any] | None = None, trained: Callable[[Any], Sequence[bool]] | None = None,
+    attributes: Callable[[Any], tuple[dict[str, Any], Sequence[str]]] | None = None,
 ) -> None:  # fmt: skip
     """Make a class a node: take_apart(x) -> (children, other data), put_together(other data, children) -> x.
 
     entry: the type of the children's entries in paths. flatten: a faster `take_apart`, for calls of jitted functions;
     its children may be any iterable. trained: returns for each child whether gradients are taken by it; see
-    `trained_part`. Any class may be registered, though optree's types say collections.
+    `trained_part`. attributes: returns attributes that instances of one structure share, and the names of the
+    children, all in the instance's `__dict__`; compiled calls read them without `flatten`. Any class may
+    be registered, though optree's types say collections.
     """
     how = optree.FlattenedEntry if entry is None else entry
     optree.register_pytree_node(kind, take_apart, put_together, path_entry_type=how, namespace=NAMESPACE)
     _FLATTENING[kind] = take_apart if flatten is None else flatten
     if trained is not None:
         _TRAINED[kind] = trained
+    if attributes is not None:
+        _ATTRIBUTES[kind] = attributes
 
 
 _FLATTENING: dict[type, Callable[[Any], Any]] = {}
@@ -119,6 +124,15 @@ _FLATTENING: dict[type, Callable[[Any], Any]] = {}
 def flattening(kind: type) -> Callable[[Any], Any] | None:
     """Return the function that takes an instance of a registered class apart; None for any other class."""
     return _FLATTENING.get(kind)
+
+
+_ATTRIBUTES: dict[type, Callable[[Any], tuple[dict[str, Any], Sequence[str]]]] = {}
+
+
+def attributes(value: Any) -> tuple[dict[str, Any], Sequence[str]] | None:
+    """Return the attributes that decide an instance's structure, and its children's names; None for other classes."""
+    read = _ATTRIBUTES.get(type(value))
+    return None if read is None else read(value)
 
 
 _TRAINED: dict[type, Callable[[Any], Sequence[bool]]] = {}

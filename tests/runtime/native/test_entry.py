@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.programs import arange, double, scaled, take
-from tracer import tree_util
+from tracer import nn, random, tree_util
 from tracer.errors import ArgumentError, OutOfBoundsError, ShapeError
 from tracer.ir import dtypes
 from tracer.ir.types import KeyType
@@ -234,6 +234,43 @@ def test_a_registered_named_tuple_is_flattened_by_its_own_function() -> None:
     f = jit(lambda pair: pair.a)
     for _ in range(3):
         assert float(f(Swapped(1.0, 2.0))) == 1.0
+
+
+class Net(nn.Module):
+    """A model of layers in a list, a setting and a state."""
+
+    def __init__(self, scale: float = 2.0) -> None:
+        self.scale, self.seen = scale, nn.State(arange(2))
+        self.layers = [nn.Linear(2, 2, key=random.key(0)), nn.relu, nn.Linear(2, 2, bias=False, key=random.key(1))]
+
+
+def test_models_stay_out_of_python_as_long_as_their_layouts_are_the_same(watch: Watch) -> None:
+    f = jit(lambda model, x: (tree_util.tree_map(lambda a: a + x, model), model.scale * x))
+    changed, doubled = f(Net(), 1.0)
+    assert watch.slow_calls(lambda: f(Net(), 1.0)) == 0
+    assert watch.slow_calls(lambda: f(changed, 1.0)) == 0
+    again = f(changed, 1.0)[0]
+    assert float(doubled) == 2.0
+    np.testing.assert_array_equal(again.layers[0].weight, Net().layers[0].weight + np.float32(2.0))
+    np.testing.assert_array_equal(again.seen, [2.0, 3.0])
+    others = [Net(3.0), nn.at(Net(), "layers[0]").freeze(), Net().replace(seen=arange(3))]
+    for other in others:
+        assert watch.slow_calls(lambda other=other: f(other, 1.0)) == 1
+    assert float(f(others[0], 1.0)[1]) == 3.0
+
+
+def test_no_references_to_leaves_of_models_leak() -> None:
+    f, model = jit(lambda model: model.seen + 1.0), Net()
+    watched = (model, model.__dict__, model.seen, model.layers, model.layers[0].weight, model.layout, "_layout")
+    for _ in range(3):
+        f(model)
+    gc.collect()
+    before, blocks = counts(*watched), sys.getallocatedblocks()
+    for _ in range(10_000):
+        f(model)
+    assert max(abs(b - a) for a, b in zip(before, counts(*watched), strict=True)) < 20
+    gc.collect()
+    assert sys.getallocatedblocks() - blocks < 400
 
 
 @pytest.mark.parametrize("error", [KeyError("mine"), KeyboardInterrupt()])

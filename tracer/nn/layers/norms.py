@@ -63,8 +63,8 @@ def _check_features(layer: Module, x: Array, n: int) -> None:
 class BatchNorm(Module):
     """Normalise every feature over the batch and all positions; in inference, by running statistics.
 
-    n: features; momentum: the share of a batch in the running statistics, None for the mean over all batches, which
-    adds a state num_batches_tracked; eps: added to the variance; affine: whether there are weight and bias; axis_name:
+    n: features; momentum: the share of a batch in the running statistics; None keeps means over all batches, by a
+    state num_batches_tracked; eps: added to the variance; affine: whether there are weight and bias; axis_name:
     a mapped axis over which statistics are joined, too. x: floats [b, n, *s] of any number of sizes; weight, bias: [n],
     1 and 0 at first; state running_mean, running_var: [n], 0 and 1 at first. A
     training copy normalises by the batch's mean and variance, and updates the running ones. The running variance takes

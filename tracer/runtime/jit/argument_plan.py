@@ -11,7 +11,7 @@ import optree
 from tracer.runtime.jit.signature import Call
 from tracer.runtime.native.entry_record import Step, StepKind
 from tracer.trace.array import Array
-from tracer.trace.trees import NAMESPACE, flattening, is_fixed, is_leaf
+from tracer.trace.trees import NAMESPACE, attributes, flattening, is_fixed, is_leaf
 
 _LEAVES = frozenset((Array, np.ndarray, float, int, bool, complex))
 _PLAIN = frozenset((str, int, bool, bytes))  # compared and hashed without running Python code
@@ -83,6 +83,8 @@ def _walk(value: Any, steps: list[Planned]) -> bool:
         steps.append((StepKind.SAME, 0, None))
         return True
     flatten = flattening(kind)
+    if (found := attributes(value)) is not None:
+        return _walk_attributes(value, *found, steps)
     if flatten is not None:
         return _walk_node(value, flatten, steps)
     if kind is tuple or optree.is_namedtuple_class(kind):
@@ -107,6 +109,17 @@ def _walk_node(value: Any, flatten: Callable[[Any], Any], steps: list[Planned]) 
     steps.append((StepKind.FLATTEN, 0, flatten))
     steps.append((StepKind.OTHER, 0, parts[1]))
     return all(_walk(child, steps) for child in children)
+
+
+def _walk_attributes(value: Any, shared: dict[str, Any], names: Sequence[str], steps: list[Planned]) -> bool:
+    steps.append((StepKind.ATTRIBUTES, len(shared) + len(names), type(value)))
+    for name, thing in shared.items():
+        steps += (StepKind.KEY, 0, name), (StepKind.SAME, 0, thing)
+    for name in names:
+        steps.append((StepKind.KEY, 0, name))
+        if not _walk(value.__dict__[name], steps):
+            return False
+    return True
 
 
 def _walk_dict(value: dict[Any, Any], steps: list[Planned]) -> bool:

@@ -39,8 +39,9 @@ _PYTHON_FUNCTIONS = (
     "PyComplex_ImagAsDouble", "PyComplex_RealAsDouble", "PyDict_GetItemWithError", "PyErr_CheckSignals",
     "PyErr_Clear", "PyErr_NoMemory", "PyErr_Occurred", "PyErr_SetInterrupt", "PyErr_SetObject",
     "PyEval_RestoreThread", "PyEval_SaveThread", "PyFloat_AsDouble", "PyLong_AsLongLongAndOverflow",
-    "PyLong_FromLongLong", "PyLong_FromVoidPtr", "PyOS_InterruptOccurred", "PyObject_RichCompareBool",
-    "PyObject_Vectorcall", "PySequence_Tuple", "PyTuple_New", "PyType_GenericAlloc", "Py_DecRef", "Py_IncRef",
+    "PyLong_FromLongLong", "PyLong_FromVoidPtr", "PyOS_InterruptOccurred", "PyObject_GenericGetDict",
+    "PyObject_RichCompareBool", "PyObject_Vectorcall", "PySequence_Tuple", "PyTuple_New", "PyType_GenericAlloc",
+    "Py_DecRef", "Py_IncRef",
 )  # fmt: skip
 _PYTHON_DATA = (
     "PyBool_Type", "PyComplex_Type", "PyDict_Type", "PyFloat_Type", "PyList_Type", "PyLong_Type", "PyTuple_Type",

@@ -72,6 +72,7 @@ class StepKind(IntEnum):
     NODE = 7  # of the registered class `object`, with `size` children: FLATTEN, OTHER and the children's steps
     FLATTEN = 8  # the function of a NODE that returns its children and its other data
     OTHER = 9  # the other data that is expected of it
+    ATTRIBUTES = 10  # of the class `object`: for each of `size` attributes in its __dict__ a KEY and the value's steps
 
 
 class Step(ctypes.Structure):

@@ -17,6 +17,7 @@ define internal ptr @tracer.walk(ptr %object, ptr %step, ptr %cursor, i1 %holds)
     i64 4, label %list
     i64 5, label %dict
     i64 7, label %node
+    i64 10, label %instance
   ]
 leaf:
   %slot = load ptr, ptr %cursor
@@ -72,6 +73,17 @@ node:
 children:
   %after.node = call ptr @tracer.walk_node(ptr %object, i64 %size, ptr %next, ptr %cursor)
   ret ptr %after.node
+instance:
+  %is.instance = icmp eq ptr %type, %expected
+  br i1 %is.instance, label %attributes, label %no
+attributes:
+  %own = call ptr @PyObject_GenericGetDict(ptr %object, ptr null)
+  %has.none = icmp eq ptr %own, null
+  br i1 %has.none, label %no, label %attribute.values
+attribute.values:
+  %after.attributes = call ptr @tracer.walk_values(ptr %own, i64 %size, ptr %next, ptr %cursor, i1 %holds)
+  call void @Py_DecRef(ptr %own)
+  ret ptr %after.attributes
 no:
   ret ptr null
 }
