@@ -13,7 +13,7 @@ from tracer.errors import ArgumentError, message
 from tracer.ir import dtypes
 from tracer.numpy.core.conversion import array_of
 from tracer.numpy.reduce.reductions import extreme_value
-from tracer.numpy.shapes.indexing import CHECKED
+from tracer.numpy.shapes.index_parts import CHECKED
 from tracer.numpy.shapes.updates import ADD, MAX, MIN, MULTIPLY, Update, updated
 from tracer.primitives.base.broadcasting import full
 from tracer.trace.array import Array, concrete_value

@@ -1,1 +1,1 @@
-"""The catalogue of primitives, one file per family."""
+"""Primitives, a folder per field and a file per family, and the catalogue that lists them."""

@@ -16,7 +16,7 @@ from tracer.numpy.elementwise.logic import truth
 from tracer.numpy.reduce.cumulative import cumsum
 from tracer.numpy.reduce.sorting import argsort, searchsorted, sort
 from tracer.numpy.shapes.creation import asarray, full, zeros, zeros_like
-from tracer.numpy.shapes.indexing import checked_places, known_places
+from tracer.numpy.shapes.index_parts import checked_places, known_places
 from tracer.numpy.shapes.joining import concatenate
 from tracer.numpy.shapes.manipulation import expand_dims, moveaxis, ravel, reshape
 from tracer.numpy.shapes.matrices import indices

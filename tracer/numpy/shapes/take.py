@@ -11,7 +11,8 @@ from tracer.errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeErro
 from tracer.ir import dtypes, shape
 from tracer.numpy.core.conversion import array_of, broadcast, cast, no_out
 from tracer.numpy.elementwise.arithmetic import clip
-from tracer.numpy.shapes.indexing import checked_places, get
+from tracer.numpy.shapes.index_parts import checked_places
+from tracer.numpy.shapes.indexing import get
 from tracer.numpy.shapes.manipulation import ravel
 from tracer.numpy.shapes.where import nonzero, where
 from tracer.primitives.base.broadcasting import axis_of

@@ -19,7 +19,8 @@ from tracer.ir import dtypes, shape
 from tracer.numpy.core.conversion import array_of, broadcast, cast
 from tracer.numpy.core.promotion import literal
 from tracer.numpy.elementwise import arithmetic
-from tracer.numpy.shapes.indexing import CHECKED, Index, Taken, get, index_vectors, resolve, resolve_mode, take_slices
+from tracer.numpy.shapes.index_parts import CHECKED, Index, Taken, resolve
+from tracer.numpy.shapes.indexing import get, index_vectors, resolve_mode, take_slices
 from tracer.primitives.arrays import dynamic_slice as primitives
 from tracer.primitives.arrays.indexing.dimension_numbers import GatherScatterMode, ScatterDimensionNumbers
 from tracer.primitives.base.shapes import reshape, rev, transpose
