@@ -48,7 +48,7 @@ def _may_merge(equation: Equation) -> bool:
     primitive = equation.primitive
     if primitive is optimization_barrier_p or (primitive.effects and Effect.IO in equation.effects):
         return False
-    if isinstance(primitive.lower, Structured) and primitive.lower.kind == "callback":
+    if primitive.lower == Structured("callback"):
         return False
     return not any(type(variable.type) is StackType for variable in equation.outputs)
 
