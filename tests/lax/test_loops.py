@@ -10,7 +10,7 @@ import pytest
 import tracer
 import tracer.numpy as tnp
 from tracer import lax
-from tracer.errors import ArgumentError, CarryTypeError, ShapeError
+from tracer.errors import ArgumentError, CarryTypeError, ShapeError, TracerIntegerError
 
 
 def test_while_loop_runs_until_its_condition_fails() -> None:
@@ -299,3 +299,12 @@ def test_a_scan_that_unrolls_all_its_steps_has_no_loop(unroll: Any) -> None:
     assert total(xs[:0])[1].shape == (0,)
     with pytest.raises(ArgumentError, match="unroll is a number of steps, or 0 or True for all\n  got -1"):
         lax.scan(lambda c, x: (c + x, c), 0.0, xs, unroll=-1)
+
+
+def test_an_array_of_steps_must_be_concrete() -> None:
+    def total(n: Any) -> Any:
+        return lax.scan(lambda c, x: (c + x, None), 0.0, tnp.arange(4.0), unroll=n)[0]
+
+    assert float(total(tnp.asarray(2))) == 6.0
+    with pytest.raises(TracerIntegerError, match="unroll must be known while tracing"):
+        tracer.jit(total)(2)

@@ -270,6 +270,8 @@ def _steps_per_iteration(name: str, unroll: Any, length: int) -> int:
     """Return the argument `unroll` as a number of steps."""
     if isinstance(unroll, bool | np.bool_):
         return max(1, length) if unroll else 1
+    if isinstance(unroll, Array):
+        unroll = integer(name, "unroll", unroll)
     if not isinstance(unroll, int | np.integer) or unroll < 0:
         text = f"{name}{here()}: unroll is a number of steps, or 0 or True for all"
         raise ArgumentError(message(text, f"got {unroll!r}", help="leave it out for one step an iteration"))
