@@ -33,7 +33,9 @@ def plus_one(x: Any) -> Any:
 
 def test_small_work_is_the_cpus_and_large_work_a_gpus() -> None:
     assert tracer.where_to_run(plus_one, array(1000)).device == "cpu"
-    assert tracer.where_to_run(plus_one, array(10**7)).device == "cuda"
+    large = tracer.where_to_run(plus_one, array(10**7))
+    assert large.gpu < large.cpu < large.gpu + large.copies  # one pass over data is not worth the bus
+    assert large.device == "cpu"
     assert tracer.where_to_run(lambda a: a @ a, array(4096, 4096)).device == "cuda"
 
 
@@ -41,14 +43,15 @@ def test_the_estimate_is_the_sum_of_its_parts() -> None:
     n = 10**7
     found = tracer.where_to_run(plus_one, array(n), card=CARD)
     assert found.gpu == pytest.approx(CARD.call + 8 * n / CARD.bandwidth)
-    assert found.copies == pytest.approx(2 * CARD.copy + 8 * n / CARD.bus)
+    assert found.copies == pytest.approx(2 * CARD.copy + 8 * n / 10e9)
     assert found.cpu == pytest.approx(2e-6 + (8 * n - (1 << 24)) / 10e9)
     assert found.launches == 1
 
 
 def test_a_slow_bus_keeps_work_here_unless_the_data_is_there() -> None:
-    slow = Card(bus=1e9)
-    assert tracer.where_to_run(plus_one, array(10**7), card=slow).device == "cpu"
+    slow, product = Card(bus=1e6), (lambda a: a @ a, array(1024, 1024))
+    assert tracer.where_to_run(*product).device == "cuda"
+    assert tracer.where_to_run(*product, card=slow).device == "cpu"
     there = tracer.device_put(np.ones(10**6, "float32"), "cuda-sim")
     here = tracer.where_to_run(plus_one, np.ones(10**6, "float32"))
     assert tracer.where_to_run(plus_one, there).copies == pytest.approx(here.copies / 2)

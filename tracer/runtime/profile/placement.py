@@ -144,7 +144,8 @@ def where_to_run(fun: Callable[..., Any], /, *args: Any, card: Card | None = Non
     gpu, launches = _gpu_seconds(kernels, source, cost, moved + 2 * source.arena, is_wide, card)
     there = [leaf for leaf in trees.flatten((args, kwargs))[0] if isinstance(leaf, Array) and leaf.device != HERE]
     copied = sum(inputs) - sum(leaf.nbytes for leaf in there) + sum(outputs)
-    copies = card.copy * (len(inputs) - len(there) + len(outputs)) + copied / card.bus
+    rate = min(card.bus, roofline.machine().bandwidth)  # the bus reads the CPU's memory
+    copies = card.copy * (len(inputs) - len(there) + len(outputs)) + copied / rate
     missing = tuple(dict.fromkeys([*source.left, *_routines(source.entry.body)]))
     return Placement(program.name, cpu, gpu, copies, launches, cost.unknown_trips, missing, card)
 
