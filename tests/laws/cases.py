@@ -195,9 +195,10 @@ def with_all_kinds(cases: Sequence[Case]) -> list[Case]:
 
 
 def covering_cases(cases: Sequence[Case]) -> tuple[Case, ...]:
-    """One, in turn, of all cases that differ in dtypes alone, and each dtype at every place; thoroughly, all.
+    """One, in turn, of all cases that differ in dtypes alone, and each dtype at every place of a long one.
 
     Of cases with a dtype among their parameters, such as conversions, one for each choice of dtypes, too.
+    Thoroughly, all.
     """
     if THOROUGH:
         return tuple(cases)
@@ -207,5 +208,5 @@ def covering_cases(cases: Sequence[Case]) -> tuple[Case, ...]:
         if wanted := [value for value in case.params.values() if isinstance(value, np.dtype)]:
             alike.setdefault((*(getattr(type, "dtype", None) for type in case.types), *wanted), []).append(case)
     first = [same[number % len(same)] for number, same in enumerate(alike.values())]
-    chosen = set(with_all_kinds([*first, *cases])).union(first)
+    chosen = {*first, *with_all_kinds(sorted(cases, key=longest, reverse=True))}
     return tuple(case for case in cases if case in chosen)

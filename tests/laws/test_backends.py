@@ -112,7 +112,7 @@ def split(results: Sequence[Array], cases: Sequence[Case]) -> list[list[Array]]:
 
 
 @primitives_with(lambda p: not isinstance(p.lower, NoRule), "llvm")
-@sampled(1)
+@sampled(3)
 def test_llvm_is_the_reference(primitive: Primitive, seed: int) -> None:
     for case, (values, got) in ran(primitive, seed).items():
         check_case(case, values, got, run_reference(case.program, values))
