@@ -45,7 +45,7 @@ def promoted_inexact(name: str, *values: Any) -> list[Any]:
     """Return the values as `promoted` does, with integers and bools cast to a float dtype."""
     if len(values) == 1:
         x = array_of(name, values[0], copy=state.innermost is not None)
-        return [x if dtypes.is_inexact(x.dtype) else _checked_cast(name, x)]
+        return [x if dtypes.is_inexact(x.dtype) else _checked_cast(x)]
     return _fit(name, _arguments(name, values), inexact=True)
 
 
@@ -99,7 +99,7 @@ def operand(name: str, x: Any) -> Array:
     return x if type(x) is Array else array_of(name, x, copy=state.innermost is not None)
 
 
-def _checked_cast(name: str, x: Array) -> Array:
+def _checked_cast(x: Array) -> Array:
     dtype, weak = _inexact_pair((x.dtype, x.weak_type))
     return cast(x, dtype, weak)
 

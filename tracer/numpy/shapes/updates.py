@@ -193,7 +193,7 @@ def _scattered(
     by_axis = {axis: places for axis, _, places in index.arrays}
     strided = [a for a, t in enumerate(index.taken) if abs(t.step) != 1 and t.size != 1]
     windows = [a for a in range(x.ndim) if a not in by_axis and a not in strided and a not in index.dropped]
-    _check_not_empty(x, index, by_axis)
+    _check_not_empty(x, by_axis)
     v = _arranged(v, index, strided, windows)
     lead = len(index.batch)
     batch = (*index.batch, *(index.taken[a].size for a in strided))
@@ -220,7 +220,7 @@ def _scattered(
     return how.scatter(x, vectors, v, numbers, mode=mode, unique_indices=unique or not by_axis)
 
 
-def _check_not_empty(x: Array, index: Index, by_axis: dict[int, Any]) -> None:
+def _check_not_empty(x: Array, by_axis: dict[int, Any]) -> None:
     if any(x.shape[axis] == 0 for axis in by_axis):
         get(x, np.zeros(1, np.int64))  # raises
 

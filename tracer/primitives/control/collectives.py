@@ -41,7 +41,7 @@ def size_of_axis(operation: str, name: object) -> int:
     return size
 
 
-def _across(name: str, reduce: Callable[..., Any], unbatched: Callable[[Any, int], Any]) -> Rule:
+def _across(reduce: Callable[..., Any], unbatched: Callable[[Any, int], Any]) -> Rule:
     """Make the batch rule of a reduction: over the batch axis if it has the name, else lane by lane."""
 
     def batch(ctx: Any, xs: Sequence[Any], axes: Sequence[int | None], *, axis_name: object) -> Batched:
@@ -60,7 +60,7 @@ def _sum_transpose(ctx: Any, cts: Any, xs: Any, *, axis_name: object) -> list[An
 psum_p = Primitive(
     name="psum", infer=lambda x, *, axis_name: x, reference=NoRule(ONLY_BATCHED),
     jvp=linear_jvp, transpose=_sum_transpose,
-    batch=_across("psum", reduce_sum, lambda x, size: mul(x, x.type.dtype.type(size))),
+    batch=_across(reduce_sum, lambda x, size: mul(x, x.type.dtype.type(size))),
     lower=NoRule(ONLY_BATCHED), laws=LAWS,
 )  # fmt: skip
 
@@ -69,7 +69,7 @@ pmax_p, pmin_p = (
         name=name, infer=lambda x, *, axis_name: x, reference=NoRule(ONLY_BATCHED),
         jvp=NoRule(f"{name} has no derivative; all_gather and a maximum have"),
         transpose=NoRule(f"{name} is not linear"),
-        batch=_across(name, reduce, lambda x, size: x), lower=NoRule(ONLY_BATCHED), laws=LAWS,
+        batch=_across(reduce, lambda x, size: x), lower=NoRule(ONLY_BATCHED), laws=LAWS,
     )
     for name, reduce in (("pmax", reduce_max), ("pmin", reduce_min))
 )  # fmt: skip

@@ -149,7 +149,7 @@ class Mesh(AbstractMesh):
         grid = np.empty(np.shape(devices), object)
         grid[...] = np.asarray(devices, object)
         if grid.size > 1 or not all(isinstance(d, CpuDevice) for d in grid.flat):
-            raise too_many_devices("Mesh", grid.size, f"got devices of shape {grid.shape}")
+            raise too_many_devices("Mesh", f"got devices of shape {grid.shape}")
         self.devices = grid
         self._entered: list[Any] = []
         super().__init__(grid.shape, axis_names, axis_types)
@@ -172,10 +172,12 @@ class Mesh(AbstractMesh):
         _current.reset(self._entered.pop())
 
 
-def too_many_devices(what: str, count: int, got: str) -> DeviceError:
+def too_many_devices(operation: str, got: str) -> DeviceError:
     """Return the error of a mesh of more devices than one."""
     return DeviceError(
-        message(f"{what}{here()}: there is one device", got, help="axes of size 1, Mesh(tracer.devices(), ('batch',))")
+        message(
+            f"{operation}{here()}: there is one device", got, help="axes of size 1, Mesh(tracer.devices(), ('batch',))"
+        )
     )
 
 
@@ -192,7 +194,7 @@ def make_mesh(
     """
     sizes = tuple(integer("make_mesh", "axis_shapes", n) for n in axis_shapes)
     if math.prod(sizes) != 1:
-        raise too_many_devices("make_mesh", math.prod(sizes), f"got axis_shapes {sizes}")
+        raise too_many_devices("make_mesh", f"got axis_shapes {sizes}")
     return Mesh(np.array([CPU] if devices is None else list(devices), object).reshape(sizes), axis_names, axis_types)
 
 

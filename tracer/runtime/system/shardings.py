@@ -198,7 +198,7 @@ def shard_map(
     def mapped(*args: Any) -> Any:
         grid = get_mesh() if mesh is None else mesh
         if grid.size != 1:
-            raise too_many_devices("shard_map", grid.size, f"got {grid}")
+            raise too_many_devices("shard_map", f"got {grid}")
         with use_abstract_mesh(grid):
             given = args if in_specs is None else placed(args, on_mesh(in_specs), "shard_map")
             inner: Callable[..., Any] = lambda: call_user(f, given, {})  # noqa: E731  # wrapped once an axis

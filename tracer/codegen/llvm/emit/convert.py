@@ -27,7 +27,7 @@ def convert(w: Writer, source: DType, target: DType, value: str, lanes: int) -> 
         zero = p.real(0.0) if is_float(source) else p.constant(0)
         return w.let(f"{'fcmp une' if is_float(source) else 'icmp ne'} {p.type} {value}, {zero}"), None
     if is_float(target):
-        return _to_float(p, target, kind, value), None
+        return _to_float(p, kind, value), None
     if is_float(source):
         return _saturate(p, target, value, bits(target)), None
     if source.itemsize == target.itemsize and source != BOOL:
@@ -56,7 +56,7 @@ def _to_narrow(w: Writer, source: DType, target: DType, value: str, lanes: int) 
     return w.let(f"and {vector('i8', lanes)} {value}, {splat('i8', str((1 << width) - 1), lanes)}")
 
 
-def _to_float(p: Place, target: DType, kind: str, value: str) -> str:
+def _to_float(p: Place, kind: str, value: str) -> str:
     if p.dtype == F32:
         return p.w.let(f"fpext {p.type} {value} to {kind}")
     if p.dtype == F64:

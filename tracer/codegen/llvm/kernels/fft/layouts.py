@@ -53,7 +53,7 @@ def _switch(bodies: dict[int, str]) -> str:
     return f"  switch i64 %mode, label %done [ {cases} ]\n{blocks}\ndone:"
 
 
-def _pointers(s: Shape) -> str:
+def _pointers() -> str:
     return "\n".join(
         f"  %slot.{i} = getelementptr ptr, ptr %lanes, i64 {i}\n  %lane.{i} = load ptr, ptr %slot.{i}, align 8"
         for i in range(LANES)
@@ -96,7 +96,7 @@ define internal void @load(ptr noalias %buffer, ptr %lanes, i64 %mode, i64 %coun
 i64 %swap) #0 {{
 entry:
 {_PLACES}
-{_pointers(s)}
+{_pointers()}
 {_layouts(s, text_of(rows), text_of(beside), text_of(real), scalars)}
   ret void
 }}"""
@@ -169,7 +169,7 @@ entry:
 {_PLACES}
   %factor.one = insertelement {s.vector} poison, {s.element} %scale, i64 0
   %factor = shufflevector {s.vector} %factor.one, {s.vector} poison, <{LANES} x i32> zeroinitializer
-{_pointers(s)}
+{_pointers()}
 {_layouts(s, text_of(rows), text_of(beside), text_of(real), scalars)}
   ret void
 }}"""

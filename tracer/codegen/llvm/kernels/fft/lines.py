@@ -60,7 +60,7 @@ declare {one.vector} @llvm.fma.{one.suffix}({one.vector}, {one.vector}, {one.vec
 {_at_once(s)}
 {_columns(s)}
 {_rows(s)}
-{_line(s)}
+{_line()}
 {_some_lines(s)}
 {convolution_texts(s)}
 {_entry(s, kind)}
@@ -286,7 +286,7 @@ entry:
 }}"""
 
 
-def _line(s: Shape) -> str:
+def _line() -> str:
     """Return the function of one line in two steps. grain: blocks that are worth a thread."""
     step = """\
   store ptr {x}, ptr %given.0, align 8

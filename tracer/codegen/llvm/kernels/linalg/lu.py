@@ -39,7 +39,7 @@ declare void @{SYMBOL}{s.size}(ptr, i64, ptr, i64, i64, i64)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare i64 @llvm.smin.i64(i64, i64)
 {panel_kernels(kind, vector_bits)}
-{_matrix(s, kind)}
+{_matrix(kind)}
 {_of_panel(s)}
 {_strips(s, kind)}
 {_rows_exchanged(s)}
@@ -69,7 +69,7 @@ entry:
 """
 
 
-def _matrix(s: Shape, kind: str) -> str:
+def _matrix(kind: str) -> str:
     """Return the loop over panels; the first panel is factored alone."""
     strips = f"""\
   %left = sub i64 %steps, %j
