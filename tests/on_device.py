@@ -22,6 +22,7 @@ FOLDERS: Final = ("tests/laws/", "tests/transforms/", "tests/numpy/")
 _LATER: Final = "a device's faults are raised where a value is waited for"
 LEFT: Final = {
     "tests/numpy/elementwise/test_division_by_zero.py": _LATER,
+    "tests/transforms/test_checked_accesses.py::test_a_derivative_has_the_fault_of_what_it_differentiates": _LATER,
     "tests/numpy/test_index_errors.py": "a device's faults are raised where a value is waited for, without the index",
     "tests/transforms/test_effects.py::test_what_fails_raises": _LATER,
     "tests/numpy/core/test_dlpack.py": "is about the memory of the host",

@@ -25,6 +25,7 @@ from tracer.schedule.cpu.unroll_and_inline import unroll_and_inline
 from tracer.schedule.cpu.vectorise import vectorise
 from tracer.schedule.elements.gather_bounds import FaultSite, FaultSites
 from tracer.schedule.gpu.block_loops import loops_to_kernels
+from tracer.schedule.gpu.joined_maps import join_maps
 from tracer.schedule.gpu.mapping import GpuSchedule, map_to_gpu
 from tracer.schedule.gpu.narrow_indices import narrow_indices
 from tracer.schedule.gpu.reduction_chunks import chunk_reductions
@@ -90,6 +91,7 @@ GPU_PIPELINE: Final[tuple[LoopPass, ...]] = (
     LoopPass("fold_storage", partial(fold_storage, may_fold=folds)),
     LoopPass("allocate_arena", allocate_arena),
     LoopPass("chunk_reductions", chunk_reductions),
+    LoopPass("join_maps", join_maps),
     LoopPass("map_to_gpu", lambda module: map_to_gpu(module).module),
     LoopPass("loops_to_kernels", loops_to_kernels),
     LoopPass("narrow_indices", narrow_indices),
