@@ -70,9 +70,9 @@ def expand_math(module: loop.Module, *, calls: bool = False) -> loop.Module:
     """Replace math functions by base operations. Return the same module where there are none.
 
     f16 and bf16 are converted to f32, evaluated there and rounded. calls: whether functions outside vector loops stay,
-    and the module gets a function for each, named by `Compute.callee`. A dozen sines of an integrator's
-    stages are 200 lines of LLVM's each. The sine and cosine of one value share nothing. Within loops,
-    functions stay if they are repeated: a call takes 2 to 4 ns more than 16 ns in place.
+    and the module gets a function for each, named by `Compute.callee`. A dozen sines of an integrator's stages are 200
+    lines of LLVM's each. Sine and cosine of one value share 4 of 152 statements. Within loops, functions stay
+    if they are repeated: a call takes 2 to 4 ns more than 16 ns in place.
     """
     uses = Counter[str]()
     if calls:
