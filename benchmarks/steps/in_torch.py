@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from beside_torch import characters, training
 from steps import shapes
 
 Run = Callable[[], Any]
+_ADAMW = torch.optim.AdamW
 _UPDATES = {"fused": {"fused": True}, "foreach": {"foreach": True}, "compile": {"fused": True}}
 
 
@@ -21,9 +23,7 @@ def step(row: str, peer: str) -> Run:
     how = peer.removeprefix("torch").strip()
     if row.startswith("AdamW"):
         return _update(shapes(row), how)
-    plain = torch.optim.AdamW
-    settings = _UPDATES.get(how, {})
-    torch.optim.AdamW = lambda *given, **named: plain(*given, **named, **settings)  # type: ignore[misc, assignment]
+    torch.optim.AdamW = partial(_ADAMW, **_UPDATES.get(how, {}))  # type: ignore[misc, assignment]
     name = row.split()[0]
     return _text(name, how) if name in ("LSTM", "GPT") else _images(name, how)
 
@@ -53,5 +53,5 @@ def _update(sizes: list[tuple[int, ...]], how: str) -> Run:
     for p in params:
         p.grad = torch.randn_like(p)
     settings = _UPDATES.get(how, {}) if how != "compile" else {"foreach": True}
-    tx = torch.optim.AdamW(params, lr=1e-3, weight_decay=1e-4, **settings)
+    tx = _ADAMW(params, lr=1e-3, weight_decay=1e-4, **settings)
     return torch.compile(tx.step) if how == "compile" else tx.step
