@@ -237,7 +237,8 @@ def compiled(call: Call, eager: Outcome) -> Iterator[tuple[str, str]]:
         if not isinstance(eager.error, OF_VALUES):
             yield f"jit takes it, eager {type(eager.error).__name__}", str(eager)
     else:
-        text = differs(found.values, eager.values, WAYS, bits=call.name in BITWISE or call.name.startswith("random."))
+        drawn = call.name.startswith("random.") and call.name != "random.orthogonal"  # by LAPACK's QR outside jit
+        text = differs(found.values, eager.values, WAYS, bits=call.name in BITWISE or drawn)
         if text:
             yield f"jit has other {text.split(':')[0]}", text
 
