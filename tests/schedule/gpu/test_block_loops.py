@@ -107,7 +107,9 @@ def newton(x: Any, limit: Any) -> Any:
     return lax.while_loop(lambda c: c[0] < limit, lambda c: (c[0] + 1, 0.5 * (c[1] + x / c[1])), (0 * limit, x + 1.0))
 
 
-@pytest.mark.parametrize("x", [np.array([2.0, 3.0]), np.float64(2.0)], ids=["array", "number"])
+@pytest.mark.parametrize(
+    "x", [np.array([2.0, 3.0]), np.float64(2.0), np.ones((2, 0))], ids=["array", "number", "empty"]
+)
 @pytest.mark.parametrize("trips", [0, 1, 2, 100_000])
 def test_any_trip_count_gives_the_bits_of_the_cpu(trips: int, x: Any) -> None:
     got = jit(newton)(tracer.device_put(x, "cuda-sim"), trips)

@@ -245,6 +245,8 @@ class _Writer:
         """Write the blocks of a kernel, some side by side."""
         grid = self.grids[s.function]
         blocks, at_once = trips(grid.blocks), grid.at_once(self.threads)
+        if not blocks:
+            return  # no elements
         views = {p: a for p, a in zip(grid.parameters, s.arguments, strict=True) if isinstance(a, loop.View)}
         inside = list(statements_of(grid.blocks.body))
         read, stored = set[loop.Buffer]({_RECORD} if grid.faults else ()), set[loop.Buffer]()
