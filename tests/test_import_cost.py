@@ -14,7 +14,7 @@ import tracer
 HEAVY = (
     "cupy", "llvmlite", "opt_einsum", "scipy", "html.parser", "concurrent.futures", "multiprocessing", "IPython",
     "hashlib", "pathlib", "tempfile", "importlib.metadata", "importlib.resources", "bdb", "tracer.runtime.jit.lowered",
-    "tracer.explorer", "tracer.markup",
+    "tracer.debug", "tracer.explorer", "tracer.markup",
 )  # fmt: skip
 
 

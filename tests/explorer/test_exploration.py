@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -150,6 +151,12 @@ def test_a_file_that_cannot_be_written_is_one_message(found: Exploration, tmp_pa
         "  No such file or directory",
         "  help: name a file in a folder that exists and is yours",
     ]
+
+
+@pytest.mark.parametrize("path", [3, None, "a\0b"], ids=["a number", "None", "a zero byte"])
+def test_what_names_no_file_is_one_message(found: Exploration, path: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"^explore.save at .*: cannot write .*\n  .*\n  help: name a file"):
+        found.save(path)
 
 
 def test_what_is_no_function_is_one_message() -> None:

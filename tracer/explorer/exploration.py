@@ -50,12 +50,12 @@ class Exploration:
         ...     path.name, path.stat().st_size > 10_000
         ('square.html', True)
         """
-        path = Path(file)
         try:
+            path = Path(file)
             path.write_text(self.html(), encoding="utf-8")
-        except OSError as problem:
-            text = f"explore.save{here()}: cannot write {path}"
-            reason = problem.strerror or str(problem)
+        except (OSError, TypeError, ValueError) as problem:
+            text = f"explore.save{here()}: cannot write {file}"
+            reason = getattr(problem, "strerror", None) or str(problem)
             raise ArgumentError(
                 message(text, reason, help="name a file in a folder that exists and is yours")
             ) from None

@@ -212,6 +212,8 @@ def test_a_file_that_cannot_be_written_says_so(tmp_path: Path) -> None:
         ArgumentError, match=r"^profile.save: '.*' cannot be written\n  Is a directory\n  help: give the"
     ):
         p.save(tmp_path)
+    with pytest.raises(ArgumentError, match=r"^profile.save: '3' cannot be written\n  expected str"):
+        p.save(3)  # type: ignore[arg-type]
 
 
 def test_the_roofline_has_a_point_for_each_program(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,9 +141,10 @@ class Profile:
         events = trace_events(self.spans, [(call.span, call.nests) for call in self.calls], self.start)
         try:
             Path(path).write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}), encoding="utf-8")
-        except OSError as error:
+        except (OSError, TypeError, ValueError) as error:
             text = f"profile.save: {str(path)!r} cannot be written"
-            raise ArgumentError(message(text, str(error.strerror), help="give the path of a file")) from None
+            reason = getattr(error, "strerror", None) or str(error)
+            raise ArgumentError(message(text, reason, help="give the path of a file")) from None
 
     def roofline(self, axes: Any = None) -> Any:
         """Draw the programs called beside the machine's measured bandwidth and peak; return matplotlib's axes.
