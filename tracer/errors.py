@@ -104,7 +104,11 @@ class AxisError(ShapeError, np.exceptions.AxisError):
     def __init__(self, text: str) -> None:
         np.exceptions.AxisError.__init__(self, text)
 
-    _msg: str  # text that NumPy's class shows
+    axis: int | None = None  # NumPy's class has slots for them, which not every unpickler of exceptions sets
+    ndim: int | None = None
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class IndexShapeError(ShapeError, IndexError):

@@ -103,6 +103,8 @@ def test_a_traceback_ends_with_the_command_that_shows_the_documentation() -> Non
         lines = traceback.format_exception_only(error)
         assert lines[1:] == ["  more: python -m tracer docs ShapeError\n"]
         assert str(pickle.loads(pickle.dumps(errors.AxisError("text")))) == "text"
+        error_without_slots = errors.AxisError.__new__(errors.AxisError, "text")
+        assert (str(error_without_slots), error_without_slots.axis) == ("text", None)
         error.add_note("mine")
         assert error.__notes__[1:] == ["mine"]
         assert errors.ShapeError("another").__notes__ == ["  more: python -m tracer docs ShapeError"]

@@ -53,7 +53,8 @@ def test_nearly_all_lines_of_nests_and_instructions_are_known(name: str) -> None
     instructions = [n for n, text in enumerate(native.asm.splitlines()) if line_table._INSTRUCTION.match(text)]
     known = [n for n in instructions if native.asm_lines[n] is not None]
     shared = native.llvm.count("; begin ")  # functions of several programs, which have no lines of one
-    assert len(known) > (0.3 if shared else 0.9) * len(instructions)
+    # LLVM's own moves of registers, as around the rare call of a poll, have no line
+    assert len(known) > (0.3 if shared else 0.85) * len(instructions)
 
 
 def lines_with(native: Located, text: str) -> set[int]:

@@ -166,7 +166,7 @@ def test_arguments_that_python_refuses_are_told_of_the_function(call: Any, text:
         (
             lambda x: tnp.asarray(10**400),
             DTypeError,
-            "asarray at .*: an integer of 1329 bits does not fit in 64 bits\n  help: as a float it is inf$",
+            "asarray at .*: an integer of 1329 bits does not fit in 64 bits\n  help: as a float it is inf\n",
         ),
         (lambda x: (x / 2).at[0].add(10**400), DTypeError, "x.at.i..add at .*: an integer of 1329 bits does not fit"),
         (lambda x: tnp.sin(10**400), DTypeError, "sin at .*: an integer of 1329 bits does not fit in 64 bits"),

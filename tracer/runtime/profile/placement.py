@@ -176,7 +176,8 @@ def _cpu_seconds(module: loop.Module, program: Program, cost: Cost, moved: int, 
             return 1e-9 * work(functions[s.function].statements, CPU.machine) / (1 if s.share is None else threads)
         return 1e-9 * work((s,), CPU.machine)
 
-    comparisons = sum(equation_cost(e).flops for e in program.equations if e.primitive.name in ("sort", "top_k"))
+    sorts = [e for e in program.equations if getattr(e.primitive.lower, "kind", None) in ("sort", "top_k")]
+    comparisons = sum(equation_cost(e).flops for e in sorts)
     by_peak = _operations(cost) / (limits.peak if is_wide else 2 * limits.peak) + _COMPARISON * comparisons
     by_memory = max(moved - _CACHE, 0) / limits.bandwidth
     return _CALL + max(_total(functions[module.entry], seconds), by_peak, by_memory)

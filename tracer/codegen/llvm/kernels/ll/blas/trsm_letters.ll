@@ -1,5 +1,5 @@
 ; Write trsm's letters in its order, from our flags: side, triangle, operation, diagonal.
-; left: op(a) X = x, rather than X op(a) = x. form: 0 a, 1 its transpose, 2 its adjoint. unit: a has ones on its diagonal.
+; left: op(a) X = x, rather than X op(a) = x. form: 0 a, 1 its transpose, 2 its adjoint. unit: the diagonal is ones.
 ; BLAS reads matrices by columns, so sides and triangles change.
 
 define internal void @library.trsm_letters(ptr %letters, i64 %left, i64 %lower, i64 %form, i64 %unit) #2 {

@@ -1,6 +1,6 @@
 ; Order n words by their bits 32 to 32 + kept, digit by digit from the least significant on. Returns the ordered words.
-; first: the words. second: memory for as many; the passes go from one to the other. counts: for each digit of each pass,
-; how many words have it. A pass whose digit is the same everywhere is skipped.
+; first: the words. second: memory for as many; the passes go from one to the other. counts: how many words have each
+; digit of each pass. A pass whose digit is the same everywhere is skipped.
 
 define internal ptr @radix.passes(ptr %first, ptr %second, ptr %counts, i64 %n, i64 %kept) nounwind {
 entry:
