@@ -90,7 +90,9 @@ def test_a_long_sum_has_no_vectors_of_its_own_and_is_compiled_at_level_0(monkeyp
     assert "fadd <" not in sums.llvm()
     levels: list[int] = []
     get = objects.get
-    monkeypatch.setattr(objects, "get", lambda text, opt=2, kept=True: (levels.append(opt), get(text, opt, kept=kept))[1])
+    monkeypatch.setattr(
+        objects, "get", lambda text, opt=2, kept=True: (levels.append(opt), get(text, opt, kept=kept))[1]
+    )
     for function, shape in ((tnp.sum, (10**6,)), (lambda x: x @ x, (64, 64)), (lambda x: tnp.sum(x * x), (10**6,))):
         lowered(function, *shape).compile()
     assert levels == [0, 0, 2]
