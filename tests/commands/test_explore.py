@@ -14,6 +14,7 @@ CODE = "import tracer.numpy as tnp\n\ndef area(x, n):\n    return tnp.sum(tnp.si
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "shapes_of_mine.py").write_text(CODE)
+    (tmp_path / "broken_of_mine.py").write_text("1 / 0\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -38,6 +39,8 @@ def test_the_page_may_compare_and_show_cuda(folder: Path) -> None:
         (["shapes_of_mine"], "got 'shapes_of_mine'\n  help: name a function as module:function\n"),
         (["shapes_of_mine:circle"], "shapes_of_mine has no 'circle'\n  help: one of area\n"),
         (["not_there:f"], "cannot import not_there\n  No module named 'not_there'\n  help: run this where"),
+        (["broken_of_mine:f"], "cannot import broken_of_mine\n  ZeroDivisionError: division by zero\n  help: run this"),
+        (["math:pi.x"], "math has no 'pi.x'\n  help: one of as_integer_ratio, conjugate, fromhex, hex, is_integer\n"),
         (["shapes_of_mine:area", "--args", "q8[3], 1"], "--args: 'q8[3]' is no type of an array and no value\n"),
         (["shapes_of_mine:area", "--args", "f32[3]"], "area does not take these arguments\n  missing a required"),
         (

@@ -204,3 +204,12 @@ def test_programs_of_very_many_lines_leave_out_what_is_between() -> None:
 
 def test_bytes_are_shown_in_a_unit_that_suits_them() -> None:
     assert [size_text(n) for n in (0, 999, 1000, 2_000_000)] == ["0 B", "999 B", "1 kB", "2 MB"]
+
+
+def test_data_of_a_page_cannot_open_a_tag() -> None:
+    def f(x: Any) -> Any:
+        return x * 2  # <!-- <script>
+
+    html = tracer.explore(f, 3.0).html()
+    assert "<!-- <script" not in html
+    assert "\\u003c!-- \\u003cscript>" in html

@@ -9,10 +9,18 @@ import tracer
 import tracer.numpy as tnp
 from tests.explorer.functions import LAYER, layer, line_of
 from tests.golden_programs import PROGRAMS
+from tests.laws.cases import cases_of, covering_cases
+from tests.laws.sampling import primitives_with
+from tracer import lax
 from tracer.codegen.llvm.toolchain import line_table
 from tracer.ir.loop.text import loop_text, statements_by_line
+from tracer.ir.primitive import Primitive
+from tracer.passes.pipeline import optimize
 from tracer.runtime.compile.located import Located
+from tracer.runtime.compile.this_machine import this_cpu
 from tracer.runtime.jit.lowered import Lowered
+from tracer.schedule.pipeline import loops
+from tracer.schedule.terms.origins import Origins
 
 NAMES = [function.__name__ for function in PROGRAMS]
 
@@ -114,3 +122,16 @@ def test_text_in_an_unknown_form_has_no_lines_and_no_error(monkeypatch: pytest.M
     asm, places = line_table.assembly_lines("define void @f() {\nentry:\n  ret void\n}\n", opt=2)
     assert "ret" in asm
     assert set(places) == {None}
+
+
+@primitives_with(lambda _: True, "located loops")
+def test_lines_change_no_loop(primitive: Primitive) -> None:
+    for case in covering_cases(cases_of(primitive.name))[::4]:
+        program = optimize(case.program)
+        text = loop_text(loops(program, this_cpu()).module)
+        assert loop_text(loops(program, this_cpu(), origins=Origins()).module) == text
+
+
+def test_a_loop_over_a_vector_has_a_page() -> None:
+    page = tracer.explore(lambda x: lax.fori_loop(0, 3, lambda _, e: tnp.cos(e), x), np.ones(3)).html()
+    assert "fori_loop" in page

@@ -38,13 +38,7 @@ HEAD = """# Libraries written for JAX
 Written by `python -m tools.as_jax`. It runs programs with JAX and with tracer in its place, and the tests that come
 with a library with tracer, and those that fail with JAX; always with 64 bits.
 
-```python
-import tracer
-tracer.interop.as_jax()  # before anything imports jax
-
-import optax  # its `import jax` now means tracer
-```
-
+Call `tracer.interop.as_jax()` before anything imports JAX: `import jax` of a library such as Optax then means tracer.
 `as_jax` registers tracer's modules under JAX's names in this process, and raises if the real JAX is imported already.
 Indices out of bounds then mean what they mean in JAX: reads take the nearest element, writes are dropped
 (`config.index_errors`). Numbers have 64 bits unless a dtype says otherwise, as after

@@ -60,14 +60,16 @@ def _found(name: str) -> Any:
     sys.path.insert(0, os.getcwd())
     try:
         found: Any = importlib.import_module(module)
-    except ImportError as problem:
-        text = f"cannot import {module}"
-        raise ArgumentError(message(text, str(problem), help="run this where the module can be imported")) from None
+    except Exception as problem:  # the module's own code runs
+        text, reason = f"cannot import {module}", str(problem)
+        if not isinstance(problem, ImportError):
+            reason = f"{type(problem).__name__}: {reason}"
+        raise ArgumentError(message(text, reason, help="run this where the module can be imported")) from None
     finally:
         sys.path.remove(os.getcwd())
     for each in path.split("."):
         if not hasattr(found, each):
-            names = [n for n, value in vars(found).items() if callable(value) and not n.startswith("_")][:8]
+            names = [n for n in dir(found) if not n.startswith("_") and callable(getattr(found, n, None))][:8]
             text = f"{module} has no '{path}'"
             raise ArgumentError(message(text, help=f"one of {', '.join(names)}" if names else "name a function of it"))
         found = getattr(found, each)

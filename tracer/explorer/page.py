@@ -22,7 +22,7 @@ def page_html(functions: Sequence[Function]) -> str:
     style = (resources / "page.css").read_text(encoding="utf-8")
     parts = [(resources / name).read_text(encoding="utf-8") for name in ("stages.js", "panes.js", "page.js")]
     script = "\n".join(['"use strict";', "(() => {", *parts, "})();", ""])
-    data = json.dumps(_data(functions), separators=(",", ":"), ensure_ascii=False).replace("</", "<\\/")
+    data = json.dumps(_data(functions), separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

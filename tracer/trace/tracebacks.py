@@ -184,8 +184,6 @@ def name_caller(error: BaseException, name: str) -> None:
     inner = _INNER.match(text)
     if inner is not None and inner[1] != name:
         error.args = (name + text[inner.end(1) :].replace(f"help({inner[1]})", f"help({name})"),)
-        if isinstance(error, AxisError):
-            error._msg = error.args[0]
 
 
 def explained(error: BaseException, name: str | None = None) -> TracerError | None:

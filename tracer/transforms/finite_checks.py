@@ -36,7 +36,7 @@ from tracer.ir.program import Equation, Literal, Program, Source, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType
 from tracer.primitives.arrays.reductions.reductions import reduce_and
-from tracer.primitives.control.effects import check_by
+from tracer.primitives.control.effects import callback_p, check_by
 from tracer.primitives.elementwise.bits import and_, not_
 from tracer.primitives.elementwise.comparison import is_finite, is_finite_p, ne, select_n_p, select_p
 from tracer.primitives.elementwise.complex import imag, real
@@ -71,7 +71,7 @@ def may_make(primitive: Primitive) -> bool:
         case Scatter(op):
             return op is not None and op not in _KEEPS
         case lower:
-            return not isinstance(lower, _MOVES) and primitive is not select_n_p
+            return primitive is callback_p or (not isinstance(lower, _MOVES) and primitive is not select_n_p)
 
 
 def is_float(value: Any) -> bool:

@@ -211,3 +211,12 @@ def test_the_traceback_ends_in_the_users_file() -> None:
         tracer.checked(tnp.log)(-1.0)
     files = [frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)]
     assert files == [__file__]
+
+
+def test_a_callback_that_makes_nan_is_found() -> None:
+    def f(x: Any) -> Any:
+        return tracer.pure_callback(lambda v: np.asarray(v) * np.nan, tracer.ShapeDtypeStruct((), "float64"), x)
+
+    for call in (checked(f), checked(jit(f)), checked(lambda x: lax.fori_loop(0, 2, lambda _, c: f(c), x))):
+        with pytest.raises(NonFiniteError, match=r"^callback at test_checked.py:\d+: 1 of 1 elements are NaN"):
+            call(1.0)

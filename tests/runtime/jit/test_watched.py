@@ -9,6 +9,7 @@ import pytest
 
 import tracer.numpy as tnp
 from tracer import debug, grad, jit, lax, vmap
+from tracer.errors import ArgumentError
 
 
 def powers(x: Any) -> Any:
@@ -72,3 +73,9 @@ def test_statistics_are_those_of_numpy(dtype: str) -> None:
     size = np.abs(x) if dtype == "complex64" else x
     assert (line.min, line.max, line.zeros) == (size.min(), size.max(), 1)
     assert line.mean == pytest.approx(size.mean(), abs=1e-6)
+
+
+@pytest.mark.parametrize("transform", [jit, vmap])
+def test_traced_arguments_are_refused(transform: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"^debug.watch at test_watched.py:\d+: an argument is traced"):
+        transform(lambda x: debug.watch(tnp.sin)(x).result)(tnp.ones(3))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tracer import markup
+from tracer.errors import ArgumentError, message
 from tracer.ir import dtypes
 from tracer.ir.primitive import Convert
 from tracer.ir.program import Equation, Program, Source
@@ -28,6 +29,7 @@ from tracer.runtime.system.locks import ForkSafeLock
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
+from tracer.trace.source import here
 from tracer.trace.trace import Operand
 from tracer.trace.tracebacks import boundary, set_boundaries
 from tracer.transforms.finite_checks import is_float, site
@@ -150,12 +152,16 @@ def watch(fun: Callable[..., Any]) -> Callable[..., Watched]:
     def call(*args: Any, **kwargs: Any) -> Watched:
         lowered = run.lower(*args, **kwargs)
         program, given = lowered.program(), lowered._call
+        operands = [as_array(x) for x in (*lowered._traced.captured, *given.leaves)]
+        if any(x._trace is not None for x in operands):
+            text = f"debug.watch{here()}: an argument is traced, and has no values to tabulate"
+            raise ArgumentError(message(text, help="watch the whole function, debug.watch(vmap(f)), outside of jit"))
         names = [f"captured {n}" for n in range(len(lowered._traced.captured))]
         names += lowered._signature.leaf_names(given.args, given.kwargs, given.key.statics)
         key = program.digest + program.lines
         if key not in watching:
             watching[key] = _Watching(program, names)
-        outputs, lines = watching[key].run([as_array(x) for x in (*lowered._traced.captured, *given.leaves)])
+        outputs, lines = watching[key].run(operands)
         return Watched(tuple(lines), trees.unflatten(lowered._traced.structure, outputs))
 
     return boundary(call)

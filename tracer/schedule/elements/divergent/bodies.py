@@ -82,6 +82,10 @@ class _LanePuller(Puller):
             raise MisfitError
         return super()._plan(variable, index)
 
+    def _record(self, variable: Var, before: int) -> None:
+        if variable not in self.known:  # the lane's own elements were computed before
+            super()._record(variable, before)
+
     def _viewed(self, operand: Atom) -> tuple[Atom, list[tuple[str, Equation]]]:
         return operand, []  # a lane shares whole arrays
 
