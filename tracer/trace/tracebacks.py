@@ -11,7 +11,6 @@ from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any
 
 from tracer.errors import (
-    AxisError,
     InternalError,
     NestingError,
     OutOfMemoryError,
