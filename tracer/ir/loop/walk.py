@@ -32,6 +32,7 @@ from tracer.ir.loop import (
     Prefix,
     Register,
     Shuffle,
+    Space,
     StackLength,
     StackPop,
     StackPush,
@@ -78,6 +79,22 @@ def statements_of(block: Block) -> Iterator[Statement]:
             yield from statements_of(inner)
 
 
+def with_blocks(s: Statement, change: Callable[[Block], Block]) -> Statement:
+    """Replace the blocks within a statement by `change(block)`. Return the statement itself where every block stays."""
+    match s:
+        case For(body=body):
+            inner = change(body)
+            return s if inner is body else replace(s, body=inner)
+        case While(condition=condition, body=body):
+            first, inner = change(condition), change(body)
+            return s if first is condition and inner is body else replace(s, condition=first, body=inner)
+        case If(then=then, otherwise=otherwise):
+            first, inner = change(then), change(otherwise)
+            return s if first is then and inner is otherwise else replace(s, then=first, otherwise=inner)
+        case _:
+            return s
+
+
 def with_statements(block: Block, change: Callable[[Statement], Sequence[Statement]]) -> Block:
     """Replace every statement of a block by the statements that `change` returns, innermost blocks first.
 
@@ -85,19 +102,7 @@ def with_statements(block: Block, change: Callable[[Statement], Sequence[Stateme
     """
     statements: list[Statement] = []
     for s in block.statements:
-        match s:
-            case For(body=body):
-                inner = with_statements(body, change)
-                s = s if inner is body else replace(s, body=inner)
-            case While(condition=condition, body=body):
-                first, inner = with_statements(condition, change), with_statements(body, change)
-                s = s if first is condition and inner is body else replace(s, condition=first, body=inner)
-            case If(then=then, otherwise=otherwise):
-                first, inner = with_statements(then, change), with_statements(otherwise, change)
-                s = s if first is then and inner is otherwise else replace(s, then=first, otherwise=inner)
-            case _:
-                pass
-        statements += change(s)
+        statements += change(with_blocks(s, lambda inner: with_statements(inner, change)))
     is_same = len(statements) == len(block.statements) and all(map(is_, statements, block.statements))
     return block if is_same else Block(tuple(statements), block.yields)
 
@@ -234,6 +239,12 @@ def buffers_of(function: Function) -> list[Buffer]:
         for buffer, _, _ in accesses_of(statement):
             buffers[buffer] = None
     return list(buffers)
+
+
+def share_bytes(a: Buffer, b: Buffer) -> bool:
+    """Whether two buffers of the arena have bytes in common."""
+    ends = [buffer.offset + buffer.size * buffer.dtype.itemsize for buffer in (a, b)]
+    return a.space is b.space is Space.ARENA and a.offset < ends[1] and b.offset < ends[0]
 
 
 def with_buffers(block: Block, names: Mapping[Buffer, Buffer]) -> Block:

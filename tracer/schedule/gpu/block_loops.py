@@ -17,7 +17,7 @@ from itertools import combinations
 from typing import Final
 
 from tracer.ir import loop
-from tracer.ir.loop.walk import accesses_of, blocks_of, operands_of, results_of, statements_of
+from tracer.ir.loop.walk import accesses_of, blocks_of, operands_of, results_of, share_bytes, statements_of, with_blocks
 from tracer.schedule.gpu.block_kernels import Grid, block_kernel, grid_of
 from tracer.schedule.gpu.threads import WARP
 
@@ -63,20 +63,8 @@ class _Merging:
             merged = self.merged(loop.Block((*loads, s))) if isinstance(s, loop.For | loop.While | loop.If) else None
             if merged is not None:
                 done = [before for before in done if before not in loads]
-            done.append(merged or self.within(s))
+            done.append(merged or with_blocks(s, self.block))
         return replace(block, statements=tuple(done))
-
-    def within(self, s: loop.Statement) -> loop.Statement:
-        """Return a step of the host with its own blocks changed."""
-        match s:
-            case loop.For():
-                return replace(s, body=self.block(s.body))
-            case loop.While():
-                return replace(s, condition=self.block(s.condition), body=self.block(s.body))
-            case loop.If():
-                return replace(s, then=self.block(s.then), otherwise=self.block(s.otherwise))
-            case _:
-                return s
 
     def loads(self, s: loop.Statement, before: Sequence[loop.Statement]) -> list[loop.Load]:
         """Return the loads before a loop or branch of values that only it reads, such as its trip count."""
@@ -101,7 +89,7 @@ class _Merging:
         own = [b for b, n in counts.items() if b.space is loop.Space.ARENA and n == self.uses[b]]
         outer = [b for b in counts if b not in own]
         pairs = combinations(outer, 2)
-        if room < 0 or any(_share_bytes(a, b) and not written.isdisjoint((a, b)) for a, b in pairs):
+        if room < 0 or any(share_bytes(a, b) and not written.isdisjoint((a, b)) for a, b in pairs):
             return None
         names = {b: replace(b, space=loop.Space.ARGUMENT, offset=0, written=b in written) for b in outer}
         arguments: list[loop.View | loop.Operand] = [loop.View(b) for b in outer]
@@ -166,11 +154,6 @@ def _buffers(block: loop.Block) -> Iterator[loop.Buffer]:
 
 def _bytes(b: loop.Buffer) -> int:
     return b.size * b.dtype.itemsize
-
-
-def _share_bytes(a: loop.Buffer, b: loop.Buffer) -> bool:
-    overlap = a.offset < b.offset + _bytes(b) and b.offset < a.offset + _bytes(a)
-    return a.space is b.space is loop.Space.ARENA and overlap
 
 
 def _reads(block: loop.Block) -> Counter[loop.Register]:

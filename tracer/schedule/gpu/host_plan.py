@@ -23,6 +23,7 @@ from tracer.ir.loop.walk import (
     blocks_of,
     operands_of,
     results_of,
+    share_bytes,
     statements_of,
     with_buffers,
     with_statements,
@@ -302,12 +303,7 @@ def _accesses(statements: Sequence[loop.Statement]) -> list[tuple[loop.Buffer, b
 
 def _clash(a: tuple[loop.Buffer, bool], b: tuple[loop.Buffer, bool]) -> bool:
     """Whether two accesses, a store among them, go to the same bytes under two names."""
-    return (a[1] or b[1]) and a[0] is not b[0] and _share_bytes(a[0], b[0])
-
-
-def _share_bytes(a: loop.Buffer, b: loop.Buffer) -> bool:
-    ends = [buffer.offset + buffer.size * buffer.dtype.itemsize for buffer in (a, b)]
-    return a.space is b.space is loop.Space.ARENA and a.offset < ends[1] and b.offset < ends[0]
+    return (a[1] or b[1]) and a[0] is not b[0] and share_bytes(a[0], b[0])
 
 
 def _registers(s: loop.Statement) -> list[loop.Register]:

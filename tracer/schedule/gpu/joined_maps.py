@@ -15,7 +15,7 @@ from typing import Final
 
 from tracer.ir import loop
 from tracer.ir.loop.build import Builder
-from tracer.ir.loop.walk import statements_of
+from tracer.ir.loop.walk import share_bytes, statements_of, with_blocks
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.gpu.threads import WARP, Axes, Unfit, in_thread, split, through_memory
 from tracer.schedule.terms.clone import Names, copied
@@ -65,20 +65,8 @@ class _Joining:
             done += self.joined(run)
             run = [] if found is None else [found]
             if found is None and s is not None:
-                done.append(self.within(s))
+                done.append(with_blocks(s, self.block))
         return replace(block, statements=tuple(done))
-
-    def within(self, s: loop.Statement) -> loop.Statement:
-        """Return a step of the entry with its own blocks changed."""
-        match s:
-            case loop.For():
-                return replace(s, body=self.block(s.body))
-            case loop.While():
-                return replace(s, condition=self.block(s.condition), body=self.block(s.body))
-            case loop.If():
-                return replace(s, then=self.block(s.then), otherwise=self.block(s.otherwise))
-            case _:
-                return s
 
     def map(self, call: loop.Invoke) -> _Map | None:
         """Return the call of a nest whose elements are independent and computed at once, None for other calls."""
@@ -186,7 +174,7 @@ def _may_join(a: _Map, b: _Map) -> bool:
         return False
     mine, theirs = a.read | a.stored, b.read | b.stored
     written = a.stored | b.stored
-    return not any(x is not y and _share_bytes(x, y) for x in mine for y in theirs if x in written or y in written)
+    return not any(x is not y and share_bytes(x, y) for x in mine for y in theirs if x in written or y in written)
 
 
 def _go_apart(a: _Map, b: _Map, buffer: loop.Buffer) -> bool:
@@ -234,8 +222,3 @@ def _spans(box: _Box, strides: Sequence[int]) -> list[tuple[int, int]]:
             return []
         spans.append((first, last))
     return spans
-
-
-def _share_bytes(a: loop.Buffer, b: loop.Buffer) -> bool:
-    ends = [buffer.offset + buffer.size * buffer.dtype.itemsize for buffer in (a, b)]
-    return a.space is b.space is loop.Space.ARENA and a.offset < ends[1] and b.offset < ends[0]
