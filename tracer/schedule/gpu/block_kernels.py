@@ -25,7 +25,7 @@ from tracer.ir.loop.walk import accesses_of, blocks_of, statements_of
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.terms.clone import Copier, Names
 
-_MOST_THREADS: Final = 512
+_MAX_THREADS: Final = 512
 _Parameter = loop.Buffer | loop.Register
 _RECORD: Final = loop.Buffer("record", I64, 1, loop.Space.ARGUMENT)  # the record of faults
 
@@ -72,7 +72,7 @@ class Grid:
     def width(self) -> int:
         """Threads that the kernel can use, as far as a block has them."""
         blocks, threads = trips(self.blocks), trips(self.threads)
-        return threads * max(1, min(blocks, _MOST_THREADS // threads))
+        return threads * max(1, min(blocks, _MAX_THREADS // threads))
 
     def at_once(self, threads: int) -> int:
         """Return the number of its blocks that so many threads run side by side."""

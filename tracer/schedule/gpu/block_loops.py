@@ -21,7 +21,7 @@ from tracer.ir.loop.walk import accesses_of, blocks_of, operands_of, results_of,
 from tracer.schedule.gpu.block_kernels import Grid, block_kernel, grid_of
 from tracer.schedule.gpu.threads import WARP
 
-MOST_OPERATIONS: Final = 1 << 14
+MAX_OPERATIONS: Final = 1 << 14
 """Operations of one step: iterations of a kernel's innermost loops, all threads together."""
 _SHARED_BYTES: Final = 40 << 10  # of the 48 KB that every block has
 _ALIGNMENT: Final = 64
@@ -120,9 +120,9 @@ class _Merging:
         """Whether a block of threads can run a step of the entry."""
         match s:
             case loop.Invoke():
-                return self.grids[s.function].operations <= MOST_OPERATIONS and self.grids[s.function].may_share_a_block
+                return self.grids[s.function].operations <= MAX_OPERATIONS and self.grids[s.function].may_share_a_block
             case loop.Copy():
-                return s.count <= MOST_OPERATIONS
+                return s.count <= MAX_OPERATIONS
             case loop.For():
                 return s.kind is loop.LoopKind.SERIAL and not s.carries
             case _:

@@ -22,7 +22,7 @@ from tracer.schedule.terms.clone import Names, copied
 
 _BLOCK: Final = 256
 _SMALL: Final = 1 << 16  # elements of a nest whose launch takes as long as its work
-_MOST: Final = 16  # nests of a kernel
+_MAX_NESTS: Final = 16  # nests of a kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class _Joining:
         run: list[_Map] = []
         for s in (*block.statements, None):
             found = self.map(s) if isinstance(s, loop.Invoke) else None
-            if found is not None and run and len(run) < _MOST and all(_may_join(other, found) for other in run):
+            if found is not None and run and len(run) < _MAX_NESTS and all(_may_join(other, found) for other in run):
                 run.append(found)
                 continue
             done += self.joined(run)
