@@ -129,6 +129,11 @@ def flattening(kind: type) -> Callable[[Any], Any] | None:
 _ATTRIBUTES: dict[type, Callable[[Any], tuple[dict[str, Any], Sequence[str]]]] = {}
 
 
+def keeps_attributes(kind: type | None) -> bool:
+    """Whether instances of a class keep their children in their `__dict__`; see `attributes` of `register`."""
+    return kind in _ATTRIBUTES
+
+
 def attributes(value: Any) -> tuple[dict[str, Any], Sequence[str]] | None:
     """Return the attributes that decide an instance's structure, and its children's names; None for other classes."""
     read = _ATTRIBUTES.get(type(value))

@@ -41,7 +41,12 @@ class Plan:
 
     def table(self) -> Any:
         """Return the steps in C's layout; the plan keeps their objects alive."""
-        return (Step * len(self.steps))(*(Step(kind, size, id(thing)) for kind, size, thing in self.steps))
+        return table_of(self.steps)
+
+
+def table_of(steps: Sequence[Planned]) -> Any:
+    """Return steps in C's layout; the caller keeps their objects alive."""
+    return (Step * len(steps))(*(Step(kind, size, id(thing)) for kind, size, thing in steps))
 
 
 def flat_plan(count: int) -> Plan:

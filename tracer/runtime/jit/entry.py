@@ -18,8 +18,9 @@ from tracer.ir.types import ArrayType, Type, array_type, storage_type
 from tracer.once import once
 from tracer.runtime.guards.guards import Captured, ValueGuard
 from tracer.runtime.guards.guards import Guard as Named
-from tracer.runtime.jit.argument_plan import Plan, flat_plan
+from tracer.runtime.jit.argument_plan import Plan, flat_plan, table_of
 from tracer.runtime.jit.donation import NOTHING_DONATED, Donated
+from tracer.runtime.jit.result_plan import result_steps
 from tracer.runtime.native import capi
 from tracer.runtime.native.entry_point import EntryPoint
 from tracer.runtime.native.entry_record import Guard, Leaf, Record, Result, Scalar
@@ -188,7 +189,10 @@ class Recognised:
             r.single = structure.is_leaf()
             plain = structure.type is tuple and all(child.is_leaf() for child in structure.children())
             if not r.single and not plain:
-                r.finish = self._object(structure.unflatten)
+                steps = result_steps(structure)
+                table = table_of(steps)
+                self._keep += [steps, table]
+                r.tree = ctypes.addressof(table)
         r.raised = id(Raised)
         r.failed = self._object(lambda address: _error(point, address))
         if point.callback is not None:

@@ -36,12 +36,12 @@ LAID_OUT = C_CONTIGUOUS | ALIGNED
 _NUMPY_ABI = 0x02000000
 _NUMPY_FUNCTIONS = {"PyArray_NewFromDescr": 94, "PyDataMem_SetHandler": 304}
 _PYTHON_FUNCTIONS = (
-    "PyComplex_ImagAsDouble", "PyComplex_RealAsDouble", "PyDict_GetItemWithError", "PyErr_CheckSignals",
-    "PyErr_Clear", "PyErr_NoMemory", "PyErr_Occurred", "PyErr_SetInterrupt", "PyErr_SetObject",
-    "PyEval_RestoreThread", "PyEval_SaveThread", "PyFloat_AsDouble", "PyLong_AsLongLongAndOverflow",
-    "PyLong_FromLongLong", "PyLong_FromVoidPtr", "PyOS_InterruptOccurred", "PyObject_GenericGetDict",
-    "PyObject_RichCompareBool", "PyObject_Vectorcall", "PySequence_Tuple", "PyTuple_New", "PyType_GenericAlloc",
-    "Py_DecRef", "Py_IncRef",
+    "PyComplex_ImagAsDouble", "PyComplex_RealAsDouble", "PyDict_Copy", "PyDict_GetItemWithError",
+    "PyDict_SetItem", "PyErr_CheckSignals", "PyErr_Clear", "PyErr_NoMemory", "PyErr_Occurred",
+    "PyErr_SetInterrupt", "PyErr_SetObject", "PyEval_RestoreThread", "PyEval_SaveThread", "PyFloat_AsDouble",
+    "PyLong_AsLongLongAndOverflow", "PyLong_FromLongLong", "PyLong_FromVoidPtr", "PyOS_InterruptOccurred",
+    "PyObject_GenericGetDict", "PyObject_GenericSetDict", "PyObject_RichCompareBool", "PyObject_Vectorcall",
+    "PySequence_List", "PySequence_Tuple", "PyTuple_New", "PyType_GenericAlloc", "Py_DecRef", "Py_IncRef",
 )  # fmt: skip
 _PYTHON_DATA = (
     "PyBool_Type", "PyComplex_Type", "PyDict_Type", "PyFloat_Type", "PyList_Type", "PyLong_Type", "PyTuple_Type",

@@ -60,7 +60,7 @@ class Common(ctypes.Structure):
 
 
 class StepKind(IntEnum):
-    """Expectation of a step of the plan about an object."""
+    """Expectation of a step of the plan about an object, or how a step of a result's plan makes one."""
 
     LEAF = 0  # anything: an input of the program
     SAME = 1  # the very object: None, a static argument
@@ -130,7 +130,7 @@ class Record(ctypes.Structure):
         ("array", Pointer),
         ("array_type", Pointer),  # the class ArrayType
         ("zero", Pointer),
-        ("finish", Pointer),  # makes the result from the tuple of outputs; or null
+        ("tree", Pointer),  # Step[]: the plan by which the result is made of the outputs; null for their tuple
         ("raised", Pointer),  # the class Raised: a fallback returns one for an exception
         ("failed", Pointer),  # makes an exception from a Context's address
         ("callback", Pointer),  # called as (slot, address of inputs, address of outputs); or null

@@ -28,7 +28,7 @@ _ROUTINES: Final = (
     *(f"results/{name}" for name in ("make_all", "new_value", "wrap", "release")),
     *(f"donation/{name}" for name in ("take_donated", "hold_donated", "consume_donated")),
     *(f"run/{name}" for name in ("declarations", "run", "call", "wait", "listen", "report", "call_back")),
-    "results/result",
+    *(f"results/{name}" for name in ("result", "build", "build_dict")),
     *(f"run/{name}" for name in ("take_arena", "give_arena", "free_stacks")),
 )
 
