@@ -54,6 +54,22 @@ def test_labels_outside_of_the_classes_are_errors_in_compiled_code() -> None:
 @pytest.mark.parametrize(
     "loss",
     [
+        lambda y: nn.cross_entropy(LOGITS, y), lambda y: nn.nll(LOGITS, y), lambda y: nn.focal(LOGITS, y),
+        lambda y: nn.linear_cross_entropy(LOGITS, np.ones((3, 3)), y), lambda y: nn.top_k(LOGITS, y, 2),
+        lambda y: nn.confusion(LOGITS, y), lambda y: nn.confusion(y, LABELS, 3), lambda y: nn.f1(LOGITS, y),
+        lambda y: nn.ctc(LOGITS[:, None], y[:, None]),
+    ],
+)  # fmt: skip
+def test_a_label_below_zero_is_no_class(loss: Any) -> None:
+    with pytest.raises(errors.OutOfBoundsError, match=r"^index -1 is out of bounds for axis \d with size 3, at"):
+        loss(np.array([0, 1, -1, 0]))
+    with pytest.raises(errors.OutOfBoundsError, match=r"^index -100 is out of bounds for axis \d with size 3, at"):
+        tracer.jit(loss)(tnp.asarray([0, -100, 2, 0]))
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
         lambda x: nn.cross_entropy(x, LABELS), lambda x: nn.nll(nn.log_softmax(x.astype("float32")), LABELS),
         lambda x: nn.focal(x, LABELS), lambda x: nn.mse(x, LOGITS.astype("float32")),
         lambda x: nn.binary_cross_entropy(x, LOGITS > 0), lambda x: nn.cosine_similarity(x, x[::-1]),

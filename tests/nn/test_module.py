@@ -311,6 +311,9 @@ def test_layers_of_products() -> None:
     np.testing.assert_array_equal(slopes.weight, np.asarray([[0.0], [0], [2], [0], [0]]) * np.ones(3))
     with pytest.raises(errors.OutOfBoundsError):
         jit(lambda table, i: table(i))(table, np.asarray([5]))
+    for dtype in ("int8", "uint8", "uint64"):
+        rows = nn.Embedding(300, 1, key=KEY)
+        np.testing.assert_array_equal(rows(np.asarray([[127, 0]], dtype)), rows.weight[np.asarray([[127, 0]])])
     bilinear = nn.Bilinear(2, 3, 4, key=KEY)
     x1, x2 = np.ones((7, 2), "float32"), np.full((7, 3), 2, "float32")
     expected = np.einsum("bi,kij,bj->bk", x1, bilinear.weight, x2) + np.asarray(bilinear.bias)
@@ -319,6 +322,19 @@ def test_layers_of_products() -> None:
     weights = np.asarray(nn.Linear(100, 200, key=KEY).weight)
     assert np.abs(weights).max() <= 0.1
     np.testing.assert_allclose(weights.std(), 0.1 / 3**0.5, rtol=0.02)
+
+
+def test_rows_of_a_table_do_not_count_from_the_end() -> None:
+    net = {"embed": nn.Sequential(nn.Embedding(3, 2, key=KEY))}
+    with pytest.raises(errors.OutOfBoundsError, match=r"^index -1 is out of bounds for axis 0 with size 3, at"):
+        net["embed"](np.asarray([0, -1]))
+    slope = grad(lambda net, i: net["embed"](i).sum())
+    with pytest.raises(
+        errors.OutOfBoundsError, match=r"index -1 .* at test_module.py:\d+ in layers\[0\]\n  help: rows and"
+    ):
+        jit(slope)(net, np.asarray([0, -1]))
+    with tracer.config.using(index_errors=False):
+        np.testing.assert_array_equal(net["embed"](np.asarray([-1, 5])), net["embed"](np.asarray([0, 2])))
 
 
 def test_casts_are_to_floats() -> None:

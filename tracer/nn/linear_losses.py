@@ -15,6 +15,7 @@ from tracer import lax
 from tracer import numpy as tnp
 from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes
+from tracer.nn.losses import rows_of
 from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
@@ -59,7 +60,7 @@ def linear_cross_entropy(x: Any, weight: Any, labels: Any, *, block: int = 8192,
     flat = x.reshape(-1, x.shape[-1])
     indices = chosen.reshape(-1)
     wide = tnp.promote_types(tnp.promote_types(x.dtype, weight.dtype), "float32")
-    scores = (flat.astype(wide) * weight[indices].astype(wide)).sum(-1)
+    scores = (flat.astype(wide) * rows_of(weight, indices).astype(wide)).sum(-1)
     loss = (_log_normaliser(flat, weight, size) - scores).reshape(labels.shape)
     return loss if kept is None else tnp.where(kept, loss, 0.0)
 

@@ -15,6 +15,7 @@ from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.nn.activations import log_sigmoid
 from tracer.nn.normalisation import log_softmax, logsumexp
+from tracer.primitives.arrays.indexing.checked_indices import counted_from_0
 from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
@@ -51,7 +52,7 @@ def cross_entropy(
     total = logsumexp(scores, -1)
     loss = total - _at(scores, labels)
     if each is not None:
-        loss = loss * each[labels]
+        loss = loss * rows_of(each, labels)
     if smoothing:
         shared = (total[..., None] - scores) if each is None else (total[..., None] - scores) * each
         loss = (1 - smoothing) * loss + smoothing * shared.mean(-1)
@@ -72,7 +73,7 @@ def nll(log_probabilities: Any, labels: Any, *, ignore: int | None = None, weigh
     kept, labels = _not_ignored(labels, ignore)
     loss = -_at(logs, labels)
     if weights is not None:
-        loss = loss * _class_weights("nll", logs, weights)[labels]
+        loss = loss * rows_of(_class_weights("nll", logs, weights), labels)
     return _where(kept, loss)
 
 
@@ -112,7 +113,7 @@ def focal(logits: Any, labels: Any, *, gamma: float = 2.0, alpha: Any = None, ax
         loss = (-tnp.expm1(-loss)) ** gamma * loss
         if alpha is None:
             return loss
-        return loss * _class_weights("focal", x, alpha)[tnp.asarray(labels)]
+        return loss * rows_of(_class_weights("focal", x, alpha), tnp.asarray(labels))
     x, y = _pair("focal", x, labels)
     loss, opposite = _binary(x, y), tnp.exp(log_sigmoid(-x)) * y + tnp.exp(log_sigmoid(x)) * (1 - y)
     loss = loss * opposite**gamma
@@ -247,7 +248,7 @@ def ctc(logits: Any, labels: Any, *, lengths: Any = None, label_lengths: Any = N
     logits: floats [b, t, c], of softmax at every step; labels: integers [b, s]; lengths, label_lengths: integers [b],
     how many steps and labels count, by default all; blank: the class of no label. Repeated classes are one label,
     unless a blank is between them. Returns floats [b], inf, with derivative 0, where the steps are too few. Graves et
-    al. 2006, ICML. Raises ShapeError and DTypeError for labels that do not fit.
+    al. 2006, ICML. Raises ShapeError and DTypeError for labels that do not fit, OutOfBoundsError for labels outside.
 
     >>> nn.ctc(tnp.zeros((1, 2, 3)), tnp.asarray([[1]])).round(4)  # three of nine paths: 1 1, 1 blank, blank 1
     Array([1.0986], f64)
@@ -265,7 +266,8 @@ def ctc(logits: Any, labels: Any, *, lengths: Any = None, label_lengths: Any = N
     valid = tnp.full(batch, steps) if lengths is None else tnp.asarray(lengths)
     labels = tnp.where(tnp.arange(count) < most[:, None], labels, blank)
     states = tnp.full((batch, 2 * count + 1), blank, labels.dtype).at[:, 1::2].set(labels)  # blanks between labels
-    scores = tnp.take_along_axis(logs, tnp.broadcast_to(states[:, None], (batch, steps, 2 * count + 1)), -1)
+    inside = counted_from_0(states, 2, logs.shape[-1])
+    scores = tnp.take_along_axis(logs, tnp.broadcast_to(inside[:, None], (batch, steps, 2 * count + 1)), -1)
     before = tnp.pad(states, ((0, 0), (2, 0)), constant_values=blank)[:, :-2]
     may_skip = (states != blank) & (states != before)
 
@@ -368,8 +370,16 @@ def _not_ignored(labels: Array, ignore: int | None) -> tuple[Array | None, Array
 
 
 def _at(x: Array, labels: Array) -> Array:
-    chosen: Array = tnp.take_along_axis(x, labels[..., None], -1)[..., 0]
+    inside = counted_from_0(labels, labels.ndim, x.shape[-1])
+    chosen: Array = tnp.take_along_axis(x, inside[..., None], -1, mode="promise_in_bounds")[..., 0]
     return chosen
+
+
+def rows_of(table: Array, indices: Array) -> Array:
+    """Return rows by integers from 0 up to the table's length. Raises OutOfBoundsError, in compiled code too."""
+    inside = counted_from_0(indices, 0, len(table))
+    rows: Array = table.at[inside].get(mode="promise_in_bounds", wrap_negative_indices=False)
+    return rows
 
 
 def _where(kept: Array | None, loss: Array) -> Array:

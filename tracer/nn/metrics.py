@@ -9,6 +9,7 @@ from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.nn.losses import check_labels
 from tracer.nn.module import Module, State
+from tracer.primitives.arrays.indexing.checked_indices import counted_from_0
 from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
@@ -34,7 +35,8 @@ def top_k(predictions: Any, labels: Any, k: int = 5) -> Array:
     """Return 1 for each example whose label is one of its k most probable classes, and 0 for any other.
 
     predictions: real numbers [..., c]; labels: integers [...]; k: an integer. Of equal predictions the first come
-    first. Returns float32 [...]. Raises ShapeError and DTypeError for labels that do not fit.
+    first. Returns float32 [...]. Raises ShapeError and DTypeError for labels that do not fit, OutOfBoundsError for
+    labels outside of the classes.
 
     >>> nn.top_k(tnp.asarray([[1.0, 2.0, 3.0]]), tnp.asarray([1]), k=2)
     Array([1.], f32)
@@ -43,7 +45,8 @@ def top_k(predictions: Any, labels: Any, k: int = 5) -> Array:
     check_labels("top_k", labels)
     if x.ndim != labels.ndim + 1 or x.shape[:-1] != labels.shape:
         raise _unfit("top_k", x, labels)
-    own = tnp.take_along_axis(x, labels[..., None], -1)
+    inside = counted_from_0(labels, labels.ndim, x.shape[-1])
+    own = tnp.take_along_axis(x, inside[..., None], -1, mode="promise_in_bounds")
     earlier = (x == own) & (tnp.arange(x.shape[-1]) < labels[..., None])
     hit: Array = (((x > own) | earlier).sum(-1) < k).astype("float32")
     return hit
@@ -65,7 +68,8 @@ def confusion(predictions: Any, labels: Any, count: int | None = None) -> Array:
         raise ArgumentError(
             message(f"confusion{here()}: the number of classes is needed", help="confusion(predictions, labels, count)")
         )
-    table: Array = tnp.zeros((count, count), "int64").at[labels.ravel(), classes.ravel()].add(1)
+    rows, columns = (counted_from_0(x.ravel(), axis, count) for axis, x in enumerate((labels, classes)))
+    table: Array = tnp.zeros((count, count), "int64").at[rows, columns].add(1)
     return table
 
 

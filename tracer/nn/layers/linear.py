@@ -10,6 +10,7 @@ from tracer import lax, random
 from tracer import numpy as tnp
 from tracer.errors import DTypeError, ShapeError, message
 from tracer.ir import dtypes
+from tracer.nn.losses import rows_of
 from tracer.nn.module import Module, place
 from tracer.trace.array import Array
 from tracer.trace.source import here
@@ -108,7 +109,7 @@ class Embedding(Module):
 
     count, n: the number of vectors and their length; indices: integers [...], the result: [..., n]; weight: [count, n],
     normal with standard deviation `scale`. padding: an index whose vector is zero at first, and has no gradient.
-    Raises OutOfBoundsError, in compiled code too, for indices outside the table.
+    Raises OutOfBoundsError, in compiled code too, for indices outside the table: negative ones are.
 
     >>> table = nn.Embedding(10, 4, key=tracer.random.key(0))
     >>> table(tnp.asarray([1, 2])).shape
@@ -132,8 +133,7 @@ class Embedding(Module):
         if self.padding is not None:
             from_padding = tnp.arange(len(weight)) == self.padding % len(weight)
             weight = tnp.where(from_padding[:, None], lax.stop_gradient(weight), weight)
-        rows: Array = weight[indices]
-        return rows
+        return rows_of(weight, indices)
 
     def attend(self, x: Any) -> Array:
         """Return the products with all vectors, [..., n] -> [..., count]: logits of a model that shares its table."""

@@ -13,9 +13,11 @@ from tracer.errors import ShapeError, message
 from tracer.ir import dtypes
 from tracer.ir.primitive import FAULTS, Checked, NoRule, Primitive
 from tracer.ir.types import ArrayType, Type
-from tracer.primitives.arrays.indexing.dimension_numbers import Bound, raise_first_fault
-from tracer.primitives.base.rules import zero_jvp
-from tracer.primitives.base.shapes import broadcast_in_dim
+from tracer.primitives.arrays.indexing.dimension_numbers import COUNTED_FROM_0, Bound, raise_first_fault
+from tracer.primitives.base.rules import operand_of, zero_jvp
+from tracer.primitives.base.shapes import broadcast_in_dim, expand_dims, squeeze
+from tracer.primitives.elementwise.arithmetic import clamp
+from tracer.settings import config
 from tracer.trace.source import here
 from tracer.trace.trace import Operand, bind
 
@@ -73,3 +75,19 @@ def checked_indices(indices: Operand, predicate: Operand, bounds: tuple[Bound, .
            [0]], i64)
     """
     return bind(checked_indices_p, indices, predicate, bounds=bounds)
+
+
+def counted_from_0(indices: Operand, axis: int, size: int) -> Any:
+    """Return integers [*s], checked to be from 0 up to `size`: negative ones do not count from the end.
+
+    Raises OutOfBoundsError for an index along `axis`, with the user's line, also from compiled code. Without
+    `config.index_errors`, indices are clamped.
+
+    >>> counted_from_0(tnp.asarray([2, 0]), 0, 3)
+    Array([2, 0], i64)
+    """
+    if not config.index_errors:
+        return clamp(0, indices, size - 1)
+    rank = len(indices.type.shape)
+    bound = Bound(size - 1, axis, size, COUNTED_FROM_0)
+    return squeeze(checked_indices(expand_dims(indices, (rank,)), operand_of("indexing", True), (bound,)), (rank,))

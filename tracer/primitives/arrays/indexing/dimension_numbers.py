@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from tracer.ir.program import Source
 from tracer.ir.types import ArrayType, Shape, Type
 from tracer.settings import config
 from tracer.trace.source import here, user_source
+
+COUNTED_FROM_0: Final = "counted from 0"  # operation of a bound whose negative indices do not count from the end
 
 
 class GatherScatterMode(Enum):
@@ -144,12 +146,15 @@ def out_of_bounds_message(index: int, axis: int, size: int, source: Source | Non
       help: index within bounds, or say what to do beyond them: x.at[i].get(mode="clip"), x.at[i].set(v, mode="drop")
     """
     shown = index - size if index < 0 else index
-    where = f", at {source}{f' in {source.scope}' if source.scope else ''}" if source is not None else ""
     return message(
-        f"index {shown} is out of bounds for axis {axis} with size {size}{where}",
+        f"index {shown} is out of bounds for axis {axis} with size {size}{_of_line(source)}",
         help='index within bounds, or say what to do beyond them: x.at[i].get(mode="clip"), '
         'x.at[i].set(v, mode="drop")',
     )
+
+
+def _of_line(source: Source | None) -> str:
+    return f", at {source}{f' in {source.scope}' if source.scope else ''}" if source is not None else ""
 
 
 def coordinate_message(operation: str, index: int, axis: int, size: int, source: Source | None) -> str:
@@ -160,6 +165,11 @@ def coordinate_message(operation: str, index: int, axis: int, size: int, source:
       expected 0 to 2 for axis 0 with size 3, got -1
       help: coordinates count from 0; mode="wrap" takes them modulo the size, and mode="clip" the nearest one
     """
+    if operation == COUNTED_FROM_0:
+        return message(
+            f"index {index} is out of bounds for axis {axis} with size {size}{_of_line(source)}",
+            help="rows and labels count from 0 up to the size; losses take ignore= for labels of no class",
+        )
     where = f" at {source}" if source is not None else ""
     return message(
         f"{operation}{where}: a coordinate is out of bounds",
@@ -257,7 +267,7 @@ def _violations(
 class Bound(NamedTuple):
     """Bound of one component of index vectors: its maximum, and the axis and size that errors name.
 
-    operation: the name of an operation on coordinates; empty for an index.
+    operation: the name of an operation on coordinates, or COUNTED_FROM_0; empty for an index.
     """
 
     last: int
