@@ -30,10 +30,10 @@ def test_the_loops_gradient_is_that_of_the_implicit_function_theorem(rng: np.ran
     np.testing.assert_allclose(grad(lambda x: (towards * layer(x)).sum())(x), wanted, atol=1e-3)
 
 
-def test_the_network_learns_the_digits() -> None:
-    model, losses = equilibrium.train(random.key(0), steps=110)
+def test_the_network_learns_the_digits(seed: int) -> None:
+    model, losses = equilibrium.train(random.key(seed), steps=110)
     x, y = digits.split().held_out
     assert equilibrium.accuracy(model, x, y) > 0.88
     assert np.mean(losses[-22:]) < 0.6 < losses[0]
-    shrunk = equilibrium.Network(key=random.key(0)).body.settled(x)[1]
+    shrunk = equilibrium.Network(key=random.key(seed)).body.settled(x)[1]
     assert model.body.settled(x)[1] > shrunk  # a trained state takes longer to come to rest

@@ -19,10 +19,10 @@ WRITERS = [from_torch.written_by_numpy] + [from_torch.written_by_torch] * (find_
 @pytest.mark.parametrize("write", WRITERS)
 @pytest.mark.parametrize(("dtype", "bound"), [("float64", 1e-12), ("float32", 1e-5)])
 def test_a_loaded_model_computes_what_the_writer_did(
-    tmp_path: Path, write: object, dtype: str, bound: float, rng: np.random.Generator
+    tmp_path: Path, write: object, dtype: str, bound: float, rng: np.random.Generator, seed: int
 ) -> None:
     tokens = rng.integers(0, from_torch.TOKENS, (3, 7))
-    wanted = write(tmp_path / "model.safetensors", 0)(tokens)
+    wanted = write(tmp_path / "model.safetensors", seed)(tokens)
     model = from_torch.load(tmp_path / "model.safetensors", nn.cast(from_torch.Reader(key=random.key(0)), dtype))
     np.testing.assert_allclose(model(tokens), wanted, atol=bound)
     assert np.ptp(wanted) > 0.1

@@ -15,9 +15,9 @@ def parts() -> digits.Split:
     return digits.split()
 
 
-def test_eight_numbers_of_the_autoencoder_say_more_than_eight_components(parts: digits.Split) -> None:
-    start = generation.Autoencoder(key=random.key(0))
-    model, losses = generation.train(start, *parts.train, random.key(1), steps=800)
+def test_eight_numbers_of_the_autoencoder_say_more_than_eight_components(parts: digits.Split, seed: int) -> None:
+    start = generation.Autoencoder(key=random.key(seed))
+    model, losses = generation.train(start, *parts.train, random.key(seed + 1), steps=800)
     assert losses[-50:].mean() < 0.2 * losses[0]
     error = float(((model.decoded(model.encoded(parts.held_out.images)[0]) - parts.held_out.images) ** 2).mean())
     linear = components.principal_components(parts.train.images, count=generation.CODE)
@@ -25,13 +25,13 @@ def test_eight_numbers_of_the_autoencoder_say_more_than_eight_components(parts: 
     assert error < 0.85 * float(of_components)
 
 
-def test_drawn_digits_are_the_wanted_ones(parts: digits.Split) -> None:
+def test_drawn_digits_are_the_wanted_ones(parts: digits.Split, seed: int) -> None:
     """The judge of this short run is the nearest of all images."""
-    start = generation.Diffusion(key=random.key(0))
-    model, losses = generation.train(start, *parts.train, random.key(1), steps=300)
+    start = generation.Diffusion(key=random.key(seed))
+    model, losses = generation.train(start, *parts.train, random.key(seed + 1), steps=300)
     assert losses[-50:].mean() < 0.4 < losses[0]
     wanted = tnp.arange(100) % 10
-    drawn = np.asarray(jit(generation.Diffusion.drawn)(model, wanted, random.key(2)))
+    drawn = np.asarray(jit(generation.Diffusion.drawn)(model, wanted, random.key(seed + 2)))
     whole = digits.load()
     nearest = ((drawn[:, None] - whole.images) ** 2).sum(axis=-1).argmin(axis=1)
     assert 0 <= drawn.min() < drawn.max() <= 1

@@ -1,6 +1,7 @@
 """The examples that train reach what they promise, in short runs, and their parts agree with independent ones.
 
-Bounds hold with room for seeds 0, 1 and 2; full runs are in benchmarks/results.
+Bounds hold for seeds 0, 1 and 2: `TRACER_HYPOTHESIS_PROFILE=thorough scripts/test tests/examples`. Full runs are in
+benchmarks/results.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ def test_moved_images_differ_from_image_to_image_and_key_to_key() -> None:
     assert not np.array_equal(found, writers.moved((images, labels), random.key(1))[0])
 
 
-def test_writers_are_read_after_150_steps() -> None:
-    assert writers.main(steps=150) > 0.93
+def test_writers_are_read_after_150_steps(seed: int) -> None:
+    assert writers.main(steps=150, seed=seed) > 0.93
 
 
 def test_folds_hold_out_each_row_once_and_balance_labels() -> None:
@@ -62,9 +63,9 @@ def test_folds_hold_out_each_row_once_and_balance_labels() -> None:
     assert not np.array_equal(held_out, tables.folds(random.key(1), labels))
 
 
-def test_folds_in_one_program_are_each_fold_alone_with_rows_cut_out() -> None:
+def test_folds_in_one_program_are_each_fold_alone_with_rows_cut_out(seed: int) -> None:
     x, y = tables.load("iris")
-    held_out, keys = tables.folds(KEY, y, count=4), random.split(KEY, 2)
+    held_out, keys = tables.folds(random.key(seed), y, count=4), random.split(random.key(seed), 2)
     together = folds.accuracies(keys, x, y, held_out, classes=3, steps=60)
     assert together.shape == (2, 4)
     assert float(together.mean()) > 0.85
@@ -87,8 +88,8 @@ def test_folds_in_one_program_are_each_fold_alone_with_rows_cut_out() -> None:
     assert abs(float(alone - together[1, 3])) < 1.5 / (~seen).sum()  # one row may lie on the border
 
 
-def test_an_ensemble_explains_what_linear_models_do_and_knows_its_errors() -> None:
-    found, y = ensemble.validate(members=2)
+def test_an_ensemble_explains_what_linear_models_do_and_knows_its_errors(seed: int) -> None:
+    found, y = ensemble.validate(members=2, seed=seed)
     assert float(nn.r2(found.mean, y)) > 0.44
     np.testing.assert_allclose(ensemble.coverage(found, y, ensemble.LEVELS), ensemble.LEVELS, atol=0.08)
 
@@ -127,9 +128,9 @@ def test_characters_read_one_by_one_have_the_logits_of_the_whole(name: str, rng:
 @pytest.mark.parametrize(
     ("name", "sizes", "bound"), [("lstm", {"dim": 64}, 3.7), ("gpt", {"dim": 32, "depth": 2}, 4.4)]
 )
-def test_models_of_text_learn_and_write(name: str, sizes: dict[str, int], bound: float) -> None:
+def test_models_of_text_learn_and_write(name: str, sizes: dict[str, int], bound: float, seed: int) -> None:
     text = characters.load()
-    model = characters.train(name, text, steps=250, **sizes)
+    model = characters.train(name, text, steps=250, seed=seed, **sizes)
     assert characters.bits(model, text.held_out[:4097]) < bound  # 6.7 bits name one of 103 characters
     written = characters.generate(model, text.encode("class")[None], KEY, count=20)
     assert len(text.decode(written[0])) == 20
@@ -150,11 +151,11 @@ def test_names_are_encoded_between_ends_and_padding_costs_nothing() -> None:
     np.testing.assert_allclose(names.loss(model, rows), (21 * each[0] + 15 * each[1]) / 36, rtol=1e-5)
 
 
-def test_names_are_learnt_and_invented() -> None:
-    known, held_out = names.split(names.load(), KEY)
+def test_names_are_learnt_and_invented(seed: int) -> None:
+    known, held_out = names.split(names.load(), random.key(seed))
     assert len(known) > 25_000
     assert not {"HANGUL SYLLABLE GA", "CJK COMPATIBILITY IDEOGRAPH-F900"} & {*known, *held_out}
-    model = names.train(known, steps=150, hidden=64)
+    model = names.train(known, steps=150, hidden=64, seed=seed)
     assert names.bits(model, held_out[:500]) < 3.1  # 5.3 bits name one of 39 characters
     invented = names.invent(model, KEY, beginning="LATIN ", count=3)
     assert all(name.startswith("LATIN ") and "\n" not in name for name in invented)
