@@ -22,7 +22,7 @@ from tracer.primitives.arrays.indexing.dimension_numbers import (
     out_of_bounds_message,
 )
 from tracer.primitives.elementwise.divisors import division_message
-from tracer.schedule.terms.affine import ZERO, Affine, Index, of_operand, operand_of, plus, shifted
+from tracer.schedule.terms.affine import ZERO, Affine, Index, flatten, of_operand, operand_of, plus, shifted
 from tracer.schedule.terms.origins import Origins
 from tracer.schedule.terms.value_locations import Element
 
@@ -89,13 +89,13 @@ def _site(equation: Equation) -> FaultSite:
 class Window:
     """Window: the elements that its start depends on, and a function from these to the index.
 
-    locate(builder, sites, elements, flat position) -> (index by axes, the predicate of the access or None).
+    locate(builder, sites, elements) -> (index by axes, the predicate of the access or None).
     wanted: the position among the demands of the equation's own predicate, None where it always holds.
     """
 
     demands: Sequence[Demand]
     fill: Element
-    locate: Callable[[Builder, FaultSites, Sequence[Element], Affine], tuple[list[Affine], Operand | None]]
+    locate: Callable[[Builder, FaultSites, Sequence[Element]], tuple[list[Affine], Operand | None]]
     wanted: int | None = None
 
 
@@ -135,13 +135,14 @@ def _window(
         base[axis] = batch[lane]
     count = len(numbers.start_index_map)
     demands: list[Demand] = [(indices, (*batch, Address(component))) for component in range(count)]
+    window = flatten(batch, indices.type.shape[:-1])  # faults at its number, so that the axes within it may join
     always = is_always(predicate)
     if not always:
         demands.append((predicate, tuple(batch) if predicate.type.shape else ()))
     mode: GatherScatterMode = equation.params["mode"]
     reported = numbers.start_index_map if numbers.reported_axes is None else numbers.reported_axes
 
-    def locate(b: Builder, sites: FaultSites, found: Sequence[Element], flat: Affine) -> tuple[list[Affine], Any]:
+    def locate(b: Builder, sites: FaultSites, found: Sequence[Element]) -> tuple[list[Affine], Any]:
         place = list(base)
         live: Operand | None = None if always else found[count][0]
         for component, axis in enumerate(numbers.start_index_map):
@@ -152,7 +153,7 @@ def _window(
                 outside = _outside(b, start, last)
                 bad = outside if always else b.apply(ScalarOp.AND, outside, found[count][0])
                 site = sites.number(equation)
-                b.fault(site, bad, operand_of(b, flat), start, reported[component], operand.shape[axis])
+                b.fault(site, bad, operand_of(b, window), start, reported[component], operand.shape[axis])
             if mode is GatherScatterMode.FILL_OR_DROP or (mode is GatherScatterMode.CHECKED and not fits):
                 inside = b.apply(ScalarOp.NOT, _outside(b, start, last))
                 live = inside if live is None else b.apply(ScalarOp.AND, live, inside)
@@ -253,7 +254,7 @@ def update_window(equation: Equation, index: Sequence[Affine]) -> Window:
 def moved_window(operand: Type, starts: Sequence[Atom], sizes: Sequence[int], index: Sequence[Affine]) -> Window:
     """Return the window of a slice, moved into bounds where it would extend past the operand."""
 
-    def locate(b: Builder, sites: FaultSites, found: Sequence[Element], flat: Affine) -> tuple[list[Affine], None]:
+    def locate(b: Builder, sites: FaultSites, found: Sequence[Element]) -> tuple[list[Affine], None]:
         place = []
         for i, (start,), n, taken in zip(index, found, operand.shape, sizes, strict=True):
             if isinstance(start, Constant):

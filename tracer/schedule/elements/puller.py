@@ -270,8 +270,7 @@ class Puller:
         alone = [] if source else [(operand, ())]  # its one element, in registers
 
         def finish(found: Sequence[Element]) -> Element:
-            flat = flatten(by_axes, result.shape)
-            place, live = window.locate(self.builder, self.sites, found[: len(window.demands)], flat)
+            place, live = window.locate(self.builder, self.sites, found[: len(window.demands)])
             for kind, view in views:
                 place = list(INDEX_MAPS[kind](tuple(place), view.inputs[0].type.shape, view.params))
             if source:

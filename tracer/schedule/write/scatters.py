@@ -63,8 +63,7 @@ def write_scatter(writer: BlockWriter, equation: Equation) -> None:
         puller = f.puller()
         window = scatter_window(equation, index)
         found = [puller.element(*demand) for demand in window.demands]
-        flat = flatten(index, updates.type.shape)
-        place, live = window.locate(f.builder, writer.module.sites, found, flat)
+        place, live = window.locate(f.builder, writer.module.sites, found)
         value = puller.element(updates, index)
         _combine(f, result, place, lower.op, value, live)
     f.invoke()
@@ -138,7 +137,7 @@ def write_update_slice(writer: BlockWriter, equation: Equation) -> None:
         puller = f.puller()
         window = update_window(equation, index)
         found = [puller.element(*demand) for demand in window.demands]
-        place, _ = window.locate(f.builder, writer.module.sites, found, flatten(index, update.type.shape))
+        place, _ = window.locate(f.builder, writer.module.sites, found)
         f.store(result, place, puller.element(update, index))
     f.invoke()
     if replaced:
