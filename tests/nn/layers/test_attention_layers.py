@@ -136,6 +136,18 @@ def test_an_overfull_cache_is_an_index_error_in_compiled_code() -> None:
     assert int(unchanged.length) == 3
 
 
+def test_weights_start_as_pytorchs() -> None:
+    one, two = nn.MultiheadAttention(64, 4, key=KEY), nn.MultiheadAttention(64, 4, context_dim=32, key=KEY)
+    for layer, bound in (
+        (one.q, (6 / 256) ** 0.5), (one.k, (6 / 256) ** 0.5), (one.v, (6 / 256) ** 0.5), (one.out, 1 / 8),
+        (two.q, (6 / 128) ** 0.5), (two.k, (6 / 96) ** 0.5), (two.v, (6 / 96) ** 0.5),
+    ):  # fmt: skip
+        assert not np.any(layer.bias)
+        np.testing.assert_allclose(np.abs(layer.weight).max(), bound, rtol=0.01)
+        np.testing.assert_allclose(np.std(layer.weight), bound / 3**0.5, rtol=0.05)
+    assert nn.MultiheadAttention(64, 4, bias=False, key=KEY).q.bias is None
+
+
 def test_a_cache_may_be_narrower_than_the_layer() -> None:
     layer = nn.MultiheadAttention(8, 2, key=KEY)
     y, cache = layer(x_of(2, 5, 8), causal=True, cache=layer.cache(2, 5, "bfloat16"))

@@ -48,6 +48,20 @@ class KVCache(NamedTuple):
         )
 
 
+def _without_offset(layer: Linear) -> Linear:
+    return layer if layer.bias is None else layer.replace(bias=tnp.zeros_like(layer.bias))
+
+
+def _as_glorot(layer: Linear, together: int | None) -> Linear:
+    """Return a new layer with its weight uniform within (6 / (inputs + outputs))**0.5, and a bias of 0.
+
+    together: the outputs of the matrix that the weight is a part of.
+    """
+    m, n = layer.weight.shape
+    spread = (6 * max(n, 1) / max(n + (together or m), 1)) ** 0.5  # the layer drew within n**-0.5
+    return _without_offset(layer.replace(weight=layer.weight * spread))
+
+
 class MultiheadAttention(Module):
     """Attention of several heads, with linear maps before and after. Vaswani et al. 2017, arXiv:1706.03762.
 
@@ -56,7 +70,8 @@ class MultiheadAttention(Module):
     context_dim: features of `context`; bias: whether the linear maps have one; rope: the base of rotary positions, such
     as 1e4, see `rotary`; qk_norm: whether queries and keys are divided by their root mean square, with weights
     (arXiv:2302.05442); window: how many positions a query sees before and after its own, one number or a pair; dropout:
-    rate for weights of attention, in training copies. q, k, v, out: linear layers.
+    rate for weights of attention, in training copies. q, k, v, out: linear layers, which start as PyTorch's: the first
+    three by Glorot & Bengio 2010 (as one matrix, where there is one source), biases at 0.
 
     >>> layer = nn.MultiheadAttention(8, 4, kv_heads=2, rope=1e4, key=tracer.random.key(0))
     >>> x = tnp.ones((2, 5, 8), "float32")
@@ -88,10 +103,13 @@ class MultiheadAttention(Module):
             )
         self.heads, self.kv_heads, self.rope, self.window = heads, shared, rope, window
         source = dim if context_dim is None else context_dim
-        self.q = Linear(dim, heads * size, bias=bias, dtype=dtype, key=next(keys))
-        self.k = Linear(source, shared * size, bias=bias, dtype=dtype, key=next(keys))
-        self.v = Linear(source, shared * size, bias=bias, dtype=dtype, key=next(keys))
-        self.out = Linear(heads * size, dim, bias=bias, dtype=dtype, key=next(keys))
+        layers = [
+            Linear(n, m * size, bias=bias, dtype=dtype, key=next(keys))
+            for n, m in ((dim, heads), (source, shared), (source, shared))
+        ]
+        together = (heads + 2 * shared) * size if source == dim else None
+        self.q, self.k, self.v = (_as_glorot(layer, together) for layer in layers)
+        self.out = _without_offset(Linear(heads * size, dim, bias=bias, dtype=dtype, key=next(keys)))
         self.q_norm = RMSNorm(size, dtype=dtype) if qk_norm else None
         self.k_norm = RMSNorm(size, dtype=dtype) if qk_norm else None
         self.drop = Dropout(dropout)
