@@ -1,6 +1,7 @@
 """The comparison with other libraries: its rows, its statistics and its report."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -342,3 +343,15 @@ def test_rows_of_eager_operations_have_names_of_their_own():
 
     assert len(set(ROWS)) == len(ROWS)
     assert set(IN_TORCH) <= set(ROWS)
+
+
+def test_the_page_shows_the_log_of_the_examples_beside_pytorch():
+    """All of them, with losses that stay together but for the row that the page explains."""
+    page = (BENCHMARKS.parent / "docs" / "from_pytorch.md").read_text(encoding="utf-8")
+    (log,) = re.findall(r"`(benchmarks/results/\S+beside-torch.txt)`", page)
+    text = (BENCHMARKS.parent / log).read_text(encoding="utf-8")
+    logged = re.findall(r"^(.{28}) +(\S+) → +(\S+) +(\S+) +(\S+) +(\S+) +\S+ +(\d+) +(\d+)$", text, re.MULTILINE)
+    rows = [f"| {name.strip()} | {first} to {last} | {' | '.join(others)} |" for name, first, last, *others in logged]
+    assert [row for row in rows if row not in page] == []
+    assert [row[0].strip() for row in logged if float(row[3]) > 1e-4] == ["writers, CNN"]
+    assert len(rows) == 16
