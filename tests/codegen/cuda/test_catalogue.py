@@ -5,7 +5,7 @@ Library routines and callbacks are steps of the host; NumPy's references play th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -31,7 +31,8 @@ from tracer.runtime.cuda.simulator.kernels import Order
 from tracer.schedule.gpu.mapping import GpuSchedule
 from tracer.schedule.pipeline import Scheduled, gpu_schedule
 
-COMPILED = 1000 if THOROUGH else 1  # cases, as one source; their dtypes differ from primitive to primitive
+COMPILED = 1000 if THOROUGH else 1  # cases of a primitive; their dtypes differ from primitive to primitive
+SOURCES = 1000 if THOROUGH else 15  # few, as to start both compilers takes longer than the kernels of a primitive
 
 ON_HOST = {
     **dict.fromkeys(("dot_general", "conv"), "the library routine gemm"),
@@ -59,7 +60,11 @@ def scheduled(program: Program) -> tuple[Scheduled, GpuSchedule]:
     return gpu_schedule(optimize(program, CUDA), CUDA)
 
 
-@pytest.mark.parametrize("primitive", [p for p in CATALOGUE if cases_of(p.name)], ids=str)
+PRIMITIVES = [p for p in CATALOGUE if cases_of(p.name)]
+RUN = [p for p in PRIMITIVES if p.name != "callback"]
+
+
+@pytest.mark.parametrize("primitive", PRIMITIVES, ids=str)
 def test_every_primitive_has_kernels_or_is_a_step_of_the_host(primitive: Primitive) -> None:
     cases, on_host = list(cases_by_dtype(primitive)), []
     for case in cases:
@@ -71,13 +76,19 @@ def test_every_primitive_has_kernels_or_is_a_step_of_the_host(primitive: Primiti
         assert any(ON_HOST[primitive.name] in step for step in on_host), "it has kernels now: take its step away"
     else:
         assert on_host == []
-    if primitive.name != "callback":
-        turn = CATALOGUE.index(primitive) % len(cases)
-        runs([*cases[turn:], *cases[:turn]][:COMPILED])
 
 
-def runs(cases: Sequence[Case]) -> None:
-    """NVRTC takes the kernels of the cases, and the simulator gives what the array reference does."""
+def turn_of(primitive: Primitive) -> list[Case]:
+    """The cases of a primitive whose turn it is, by its place in the catalogue."""
+    cases = list(cases_by_dtype(primitive))
+    turn = CATALOGUE.index(primitive) % len(cases)
+    return [*cases[turn:], *cases[:turn]][:COMPILED]
+
+
+@pytest.mark.parametrize("start", range(min(SOURCES, len(RUN))))
+def test_kernels_give_what_the_reference_does(start: int) -> None:
+    """NVRTC takes the kernels of primitives of several families, and the simulator gives what the reference does."""
+    cases = [case for primitive in RUN[start::SOURCES] for case in turn_of(primitive)]
     program = together([case.program for case in cases])
     found, mapped = scheduled(program)
     module = mapped.require(program.name)

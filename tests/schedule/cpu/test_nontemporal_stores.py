@@ -78,10 +78,11 @@ def test_results_are_the_same(name: str, shape: tuple[int, ...]) -> None:
     p = staged(PROGRAMS[name], [x])
     scheduled = schedule(optimize(p), TINY)
     check_module(scheduled.module)
+    runnable, expected, interpreted_ones = executable(scheduled.module), run_reference(p, [x]), shared(p, [x])
     for threads in (1, 3):
         with config.using(threads=threads):
-            found = call(scheduled, executable(scheduled.module), p, [x])
-        for got, wanted, interpreted in zip(found, run_reference(p, [x]), shared(p, [x]), strict=True):
+            found = call(scheduled, runnable, p, [x])
+        for got, wanted, interpreted in zip(found, expected, interpreted_ones, strict=True):
             same(got, np.asarray(wanted))
             np.testing.assert_array_equal(interpreted, got)
 

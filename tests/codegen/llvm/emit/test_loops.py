@@ -66,17 +66,20 @@ def halving(values: np.ndarray[Any, Any], lanes: int, op: Any, identity: Any, in
     return op(np.asarray(initial, values.dtype), partial[0])
 
 
+SUM = (ScalarOp.ADD, np.add, 0)
 REDUCTIONS = [
-    (ScalarOp.ADD, np.add, 0), (ScalarOp.MUL, np.multiply, 1), (ScalarOp.MAX, np.maximum, -np.inf),
+    SUM, (ScalarOp.MUL, np.multiply, 1), (ScalarOp.MAX, np.maximum, -np.inf),
     (ScalarOp.MIN, np.minimum, np.inf),
 ]  # fmt: skip
 
 
 def reduction(
-    dtype: DType, size: int, lanes: int, op: ScalarOp, identity: Any, initial: Any, *, known: bool = True
+    dtype: DType, size: int, lanes: int, initial: Any, *reductions: tuple[ScalarOp, Any, Any], known: bool = True
 ) -> Module:
-    def body(a: Any, n: Any, o: Any) -> list[Statement]:
-        c, new, result, count = Register(dtype), Register(dtype), Register(dtype), Register(I64)
+    """Each reduction in a loop of its own, into an output of its own."""
+
+    def reduced(a: Any, count: Register, o: Any, op: ScalarOp, identity: Any) -> list[Statement]:
+        c, new, result = Register(dtype), Register(dtype), Register(dtype)
         carry = Carry(c, constant(initial, dtype), op, constant(identity, dtype))
 
         def rounds(i: Register) -> list[Statement]:
@@ -85,30 +88,36 @@ def reduction(
 
         stop: int | Register = size if known else count
         summing = loop(stop, rounds, lanes=lanes, carries=(carry,), yields=(new,), results=(result,))
-        return [Load(count, n, at()), summing, Store(o, at(), result)]
+        return [summing, Store(o, at(), result)]
 
-    return module_of([("a", dtype, size, False), ("n", I64, 1, False), ("o", dtype, 1, True)], body)
+    def body(a: Any, n: Any, *outputs: Any) -> list[Statement]:
+        count = Register(I64)
+        loops = [reduced(a, count, o, op, one) for o, (op, _, one) in zip(outputs, reductions, strict=True)]
+        return [Load(count, n, at()), *(s for statements in loops for s in statements)]
+
+    outputs = [(f"o{i}", dtype, 1, True) for i in range(len(reductions))]
+    return module_of([("a", dtype, size, False), ("n", I64, 1, False), *outputs], body)
 
 
 @pytest.mark.parametrize("bits", WIDTHS)
 @pytest.mark.parametrize("dtype", [F32, F64], ids=short_name)
 @pytest.mark.parametrize("known", [True, False])
 def test_reductions_follow_the_halving_rule_to_the_bit(dtype: DType, known: bool, bits: int) -> None:
-    for op, reference, identity in REDUCTIONS:
-        for lanes in (1, 4, 32):
-            for most in SIZES if known else [max(SIZES)]:
-                module = reduction(dtype, most, lanes, op, identity, 0.5, known=known)
-                runnable = executable(module, vector_bits=bits)
-                for size in [most] if known else SIZES:
-                    values, out = values_of(dtype, most), np.zeros(1, dtype)
-                    runnable.run([values, np.array([size]), out])
+    for lanes in (1, 4, 32):
+        for most in SIZES if known else [max(SIZES)]:
+            module = reduction(dtype, most, lanes, 0.5, *REDUCTIONS, known=known)
+            runnable = executable(module, vector_bits=bits)
+            for size in [most] if known else SIZES:
+                values, found = values_of(dtype, most), [np.zeros(1, dtype) for _ in REDUCTIONS]
+                runnable.run([values, np.array([size]), *found])
+                for out, (op, reference, identity) in zip(found, REDUCTIONS, strict=True):
                     expected = halving(values[:size], lanes, reference, identity, 0.5)
                     assert same(out, np.array([expected])), (op, size, lanes)
 
 
 def test_serial_reductions_join_the_initial_value_last() -> None:
     values, out = np.array([1e8, 1.0, -1e8], np.float32), np.zeros(1, np.float32)
-    run(reduction(F32, 3, 0, ScalarOp.ADD, 0, 3.0), [values, np.array([3]), out])
+    run(reduction(F32, 3, 0, 3.0, SUM), [values, np.array([3]), out])
     assert out[0] == np.float32(3.0) + ((np.float32(1e8) + np.float32(1.0)) + np.float32(-1e8))
 
 
@@ -116,7 +125,7 @@ def test_serial_reductions_join_the_initial_value_last() -> None:
 @pytest.mark.parametrize("lanes", [0, 8])
 def test_short_floats_round_in_every_round_of_a_reduction(dtype: DType, lanes: int) -> None:
     values, out = values_of(dtype, 29), np.zeros(1, dtype)
-    run(reduction(dtype, 29, lanes, ScalarOp.ADD, 0, 0.5), [values, np.array([29]), out])
+    run(reduction(dtype, 29, lanes, 0.5, SUM), [values, np.array([29]), out])
 
     def add(a: Any, b: Any) -> Any:
         return np.asarray(np.asarray(a, np.float32) + np.asarray(b, np.float32)).astype(dtype)
@@ -127,7 +136,7 @@ def test_short_floats_round_in_every_round_of_a_reduction(dtype: DType, lanes: i
 def test_boolean_reductions_join_with_and_and_or() -> None:
     for op, identity, expected in ((ScalarOp.AND, True, False), (ScalarOp.OR, False, True)):
         values, out = np.array([True] * 5 + [False] + [True] * 7), np.zeros(1, np.bool_)
-        run(reduction(BOOL, 13, 4, op, identity, identity), [values, np.array([13]), out])
+        run(reduction(BOOL, 13, 4, identity, (op, None, identity)), [values, np.array([13]), out])
         assert out[0] == expected
 
 

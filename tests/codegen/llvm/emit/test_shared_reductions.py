@@ -48,12 +48,21 @@ def results(x: Any, passes: Sequence[LoopPass] = LOOP_PIPELINE) -> list[Any]:
     return [computed(f, x, passes=passes) for f in functions]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint32", "uint64"])
-def test_calls_give_the_bits_of_loops_in_place(dtype: str) -> None:
-    arrays = [array(dtype, n) for n in (1, 5, 64, 1000, 5003, 8 * BLOCK, 8 * BLOCK + 77)]
+LENGTHS = (5003, 1, 5, 64, 1000, 8 * BLOCK, 8 * BLOCK + 77)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "lengths"),
+    [
+        ("float32", LENGTHS), ("float64", LENGTHS), ("int32", LENGTHS[::2]), ("int64", LENGTHS[1::2]),
+        ("uint32", LENGTHS[1::2]), ("uint64", LENGTHS[::2]),
+    ],
+)  # fmt: skip
+def test_calls_give_the_bits_of_loops_in_place(dtype: str, lengths: tuple[int, ...]) -> None:
+    arrays = [array(dtype, n) for n in lengths]
     if dtype.startswith("f"):
         special = ((7, np.nan), (5002, np.inf), (0, -0.0), (9, 1e-40))
-        arrays += [np.where(np.arange(5003) == k, np.dtype(dtype).type(value), arrays[4]) for k, value in special]
+        arrays += [np.where(np.arange(5003) == k, np.dtype(dtype).type(value), arrays[0]) for k, value in special]
         arrays.append(np.full(100, -0.0, dtype))
     in_place = [step for step in LOOP_PIPELINE if step.name != "outline_reductions"]
     assert len(in_place) == len(LOOP_PIPELINE) - 1
