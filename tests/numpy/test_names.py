@@ -39,11 +39,12 @@ def test_every_name_is_there_and_dir_lists_them() -> None:
     assert set(__all__) >= _CACHED
 
 
-@pytest.mark.parametrize("name", [name for name in __all__ if inspect.isfunction(getattr(tnp, name))])
-def test_functions_are_those_of_the_namespace(name: str) -> None:
-    function = getattr(tnp, name)
-    assert function.__module__ == "tracer.numpy"
-    assert pickle.loads(pickle.dumps(function)) is function
+def test_functions_are_those_of_the_namespace() -> None:
+    for name in __all__:
+        function = getattr(tnp, name)
+        if inspect.isfunction(function):
+            assert function.__module__ == "tracer.numpy", name
+            assert pickle.loads(pickle.dumps(function)) is function, name
 
 
 def test_other_names_of_a_function_are_that_function() -> None:
@@ -82,11 +83,11 @@ def test_every_name_of_jax_is_here_or_excused() -> None:
     assert missing <= set(ABSENT), "add it to tracer.numpy, or say in tracer/numpy/arrays/absent.py why not"
 
 
-@pytest.mark.parametrize("name", [name for name in dir(np) if not name.startswith("_") and name != "core"])
-def test_every_name_of_numpy_is_here_or_says_why_not(name: str) -> None:
-    if name not in __all__:
-        with pytest.raises(AttributeError, match=rf"has no attribute '{name}' \(.+\)$"):
-            getattr(tnp, name)
+def test_every_name_of_numpy_is_here_or_says_why_not() -> None:
+    for name in dir(np):
+        if not name.startswith("_") and name != "core" and name not in __all__:
+            with pytest.raises(AttributeError, match=rf"has no attribute '{name}' \(.+\)$"):
+                getattr(tnp, name)
 
 
 def test_the_version_is_the_projects() -> None:

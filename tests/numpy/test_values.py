@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from tests.numpy.value_cases import CASES as EARLIER
 from tests.numpy.value_cases import Case
 
 CASES = [*EARLIER, *BREADTH]
-LABELS = [f"{number} {case.label}" for number, case in enumerate(CASES)]
+TOGETHER = 12  # cases in a test: their functions are compiled as one
 
 
 def close(ours: Any, theirs: Any) -> None:
@@ -38,12 +40,30 @@ def expected_of(case: Case) -> Any:
         return case.call(np, *case.operands)
 
 
-@pytest.mark.parametrize("case", CASES, ids=LABELS)
-def test_eager_functions_are_numpys(case: Case) -> None:
-    close(case.call(tnp, *map(tnp.asarray, case.operands)), expected_of(case))
+def groups(cases: list[Case]) -> Any:
+    """Parametrize a test over the cases, some at once; neighbours, which are alike, stand apart."""
+    count = -(-len(cases) // TOGETHER)
+    return pytest.mark.parametrize("cases", [cases[n::count] for n in range(count)], ids=range(count))
 
 
-TRACED = [(label, case) for label, case in zip(LABELS, CASES, strict=True) if case.operands]
+@contextmanager
+def named(case: Case) -> Iterator[None]:
+    """Say of which case an error is."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"of the case {case.label}")
+        raise
+
+
+@groups(CASES)
+def test_eager_functions_are_numpys(cases: list[Case]) -> None:
+    for case in cases:
+        with named(case):
+            close(case.call(tnp, *map(tnp.asarray, case.operands)), expected_of(case))
+
+
+TRACED = [case for case in CASES if case.operands]
 
 
 def as_function(case: Case) -> Any:
@@ -56,13 +76,24 @@ def as_function(case: Case) -> Any:
     return function
 
 
-@pytest.mark.parametrize("case", [case for _, case in TRACED], ids=[label for label, _ in TRACED])
-def test_compiled_functions_compute_the_same(case: Case) -> None:
-    close(tracer.jit(as_function(case))(*case.operands), expected_of(case))
+@groups(TRACED)
+def test_compiled_functions_compute_the_same(cases: list[Case]) -> None:
+    def together(operands: Any) -> Any:
+        results = []
+        for case, given in zip(cases, operands, strict=True):
+            with named(case):
+                results.append(as_function(case)(*given))
+        return results
+
+    for case, result in zip(cases, tracer.jit(together)([case.operands for case in cases]), strict=True):
+        with named(case):
+            close(result, expected_of(case))
 
 
-@pytest.mark.parametrize("case", [case for _, case in TRACED], ids=[label for label, _ in TRACED])
-def test_batched_functions_compute_the_same_for_every_lane(case: Case) -> None:
-    both = [np.stack([np.asarray(x), np.asarray(x)]) for x in case.operands]
-    batched = tracer.vmap(as_function(case))(*both)
-    close(tracer.tree.map(lambda y: y[1], batched), expected_of(case))
+@groups(TRACED)
+def test_batched_functions_compute_the_same_for_every_lane(cases: list[Case]) -> None:
+    for case in cases:
+        with named(case):
+            both = [np.stack([np.asarray(x), np.asarray(x)]) for x in case.operands]
+            batched = tracer.vmap(as_function(case))(*both)
+            close(tracer.tree.map(lambda y: y[1], batched), expected_of(case))
