@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,55 +39,55 @@ def attention(**options: Any) -> Any:
     return nn.MultiheadAttention(4, 2, key=KEY, **options)
 
 
-# Model, shapes of PyTorch's state dict, and for some paths of the model: the name and rows of the dict's array
-CASES: dict[str, tuple[Any, dict[str, tuple[int, ...]], dict[str, tuple[str, slice | None]]]] = {
-    "Linear": (nn.Linear(3, 2, key=KEY), LINEAR, {"weight": ("weight", None)}),
+# Maker of a model, shapes of PyTorch's state dict, and for some paths of the model: name and rows of the dict's array
+CASES: dict[str, tuple[Callable[[], Any], dict[str, tuple[int, ...]], dict[str, tuple[str, slice | None]]]] = {
+    "Linear": (lambda: nn.Linear(3, 2, key=KEY), LINEAR, {"weight": ("weight", None)}),
     "Sequential": (
-        nn.Sequential(nn.Linear(3, 2, key=next(KEYS)), nn.relu, nn.Sequential(nn.Linear(2, 3, key=next(KEYS)))),
+        lambda: nn.Sequential(nn.Linear(3, 2, key=next(KEYS)), nn.relu, nn.Sequential(nn.Linear(2, 3, key=next(KEYS)))),
         under("0", LINEAR) | {"2.0.weight": (3, 2), "2.0.bias": (3,)},
         {"layers[2].layers[0].bias": ("2.0.bias", None)},
     ),
-    "BatchNorm": (nn.BatchNorm(4), NORM | {"running_mean": (4,), "running_var": (4,)}, {}),
+    "BatchNorm": (lambda: nn.BatchNorm(4), NORM | {"running_mean": (4,), "running_var": (4,)}, {}),
     "MultiheadAttention": (
-        attention(), ATTENTION,
+        attention, ATTENTION,
         {"k.weight": ("in_proj_weight", slice(4, 8)), "v.bias": ("in_proj_bias", slice(8, 12))},
     ),
     "MultiheadAttention of contexts": (
-        attention(context_dim=3),
+        lambda: attention(context_dim=3),
         {"q_proj_weight": (4, 4), "k_proj_weight": (4, 3), "v_proj_weight": (4, 3), "in_proj_bias": (12,),
          "out_proj.weight": (4, 4), "out_proj.bias": (4,)},
         {"k.weight": ("k_proj_weight", None), "k.bias": ("in_proj_bias", slice(4, 8))},
     ),
     "MultiheadAttention with shared heads, which PyTorch has not": (
-        attention(kv_heads=1, bias=False),
+        lambda: attention(kv_heads=1, bias=False),
         {"q.weight": (4, 4), "k.weight": (2, 4), "v.weight": (2, 4), "out.weight": (4, 4)},
         {"k.weight": ("k.weight", None)},
     ),
     "LSTM": (
-        nn.LSTM(3, 2, 2, bidirectional=True, key=KEY),
+        lambda: nn.LSTM(3, 2, 2, bidirectional=True, key=KEY),
         {f"{name}_l{layer}{way}": (shape[0], 4) if layer and name == "weight_ih" else shape
          for layer in range(2) for way in ("", "_reverse") for name, shape in LSTM.items()},
         {"cells[1].weight_ih": ("weight_ih_l0_reverse", None), "cells[2].bias_hh": ("bias_hh_l1", None)},
     ),
     "SpectralNorm": (
-        nn.SpectralNorm(nn.Linear(3, 2, key=next(KEYS)), key=next(KEYS)),
+        lambda: nn.SpectralNorm(nn.Linear(3, 2, key=next(KEYS)), key=next(KEYS)),
         {"bias": (2,), "parametrizations.weight.original": (2, 3), "parametrizations.weight.0._u": (2,),
          "parametrizations.weight.0._v": (3,)},
         {"layer.weight": ("parametrizations.weight.original", None), "u": ("parametrizations.weight.0._u", None)},
     ),
     "WeightNorm": (
-        nn.Sequential(nn.WeightNorm(nn.Linear(3, 2, key=KEY))),
+        lambda: nn.Sequential(nn.WeightNorm(nn.Linear(3, 2, key=KEY))),
         under("0", {"bias": (2,), "parametrizations.weight.original0": (2, 1),
                     "parametrizations.weight.original1": (2, 3)}),
         {"layers[0].g": ("0.parametrizations.weight.original0", None)},
     ),
     "TransformerEncoder": (
-        nn.TransformerEncoder(4, 2, 2, hidden=8, stacked=False, remat=True, key=KEY),
+        lambda: nn.TransformerEncoder(4, 2, 2, hidden=8, stacked=False, remat=True, key=KEY),
         encoder_layer("layers.0") | encoder_layer("layers.1") | under("norm", NORM),
         {"blocks[1].module.mlp.up.weight": ("layers.1.linear1.weight", None)},
     ),
     "TransformerDecoder": (
-        nn.TransformerDecoder(4, 2, 2, hidden=8, stacked=False, key=KEY),
+        lambda: nn.TransformerDecoder(4, 2, 2, hidden=8, stacked=False, key=KEY),
         decoder_layer("layers.0") | decoder_layer("layers.1") | under("norm", NORM),
         {"blocks[0].norm_cross.bias": ("layers.0.norm2.bias", None),
          "blocks[0].norm2.bias": ("layers.0.norm3.bias", None),
@@ -105,8 +106,8 @@ def written(model: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", CASES)
 def test_arrays_go_where_they_are_used_and_back(name: str) -> None:
-    model, shapes, spots = CASES[name]
-    arrays = drawn(shapes)
+    make, shapes, spots = CASES[name]
+    model, arrays = make(), drawn(shapes)
     loaded = io.load_weights(model, arrays)
     for path, (theirs, rows) in spots.items():
         np.testing.assert_array_equal(nn.paths(loaded)[path], arrays[theirs][slice(None) if rows is None else rows])
@@ -127,7 +128,8 @@ def test_stacks_take_and_give_the_arrays_of_lists(kind: Any) -> None:
 
 
 def test_files_of_tracer_keep_its_own_names(tmp_path: Path) -> None:
-    for n, (model, _, _) in enumerate(CASES.values()):
+    for n, (make, _, _) in enumerate(CASES.values()):
+        model = make()
         io.save(tmp_path / f"{n}.safetensors", model)
         blank = tree.map(lambda leaf: leaf * 0, model)
         loaded = io.load_weights(blank, tmp_path / f"{n}.safetensors")
@@ -140,7 +142,7 @@ def test_files_of_tracer_keep_its_own_names(tmp_path: Path) -> None:
 
 
 def test_hooks_of_earlier_versions_and_counts_of_batches() -> None:
-    spectral = CASES["SpectralNorm"][0]
+    spectral = CASES["SpectralNorm"][0]()
     arrays = drawn({"bias": (2,), "weight_orig": (2, 3), "weight_u": (2,), "weight_v": (3,)})
     loaded = io.load_weights(spectral, arrays)
     np.testing.assert_array_equal(loaded.layer.weight, arrays["weight_orig"])
@@ -148,7 +150,7 @@ def test_hooks_of_earlier_versions_and_counts_of_batches() -> None:
     normed = nn.WeightNorm(nn.Linear(3, 2, key=KEY))
     arrays = drawn({"bias": (2,), "weight_g": (2, 1), "weight_v": (2, 3)})
     np.testing.assert_array_equal(io.load_weights(normed, arrays).layer.weight, arrays["weight_v"])
-    batched = CASES["BatchNorm"][0]
+    batched = CASES["BatchNorm"][0]()
     arrays = drawn(CASES["BatchNorm"][1])
     io.load_weights(batched, arrays | {"num_batches_tracked": np.asarray(3)})
 

@@ -13,6 +13,7 @@ import tracer
 import tracer.numpy as tnp
 from tests.numpy.breadth_cases import BREADTH
 from tests.numpy.derivative_cases import DERIVATIVE_CASES, WITHOUT
+from tests.numpy.test_values import groups, named
 from tests.numpy.value_cases import CASES, Case
 
 
@@ -53,29 +54,38 @@ def test_derivatives_agree_in_every_mode(case: Case, rng: np.random.Generator) -
 DATA_SHAPED = ("trim_zeros", "roots")  # how many results there are depends on values
 
 
-def _compiled() -> Iterator[tuple[str, Case]]:
+def _compiled() -> Iterator[Case]:
     """The cases made for derivatives, and for every other function its first."""
     seen = {case.label.split()[0] for case in DERIVATIVE_CASES}
-    for label, case in zip(LABELS, SMOOTH, strict=True):
+    for case in SMOOTH:
         name = case.label.split()[0]
         if case.label not in DATA_SHAPED and (case in DERIVATIVE_CASES or name not in seen):
             seen.add(name)
-            yield label, case
+            yield case
 
 
 COMPILED = list(_compiled())
 
 
-@pytest.mark.parametrize("case", [case for _, case in COMPILED], ids=[label for label, _ in COMPILED])
-def test_values_and_gradients_compile_in_batches(case: Case) -> None:
-    lanes = [np.stack([x, x * (1 + 1e-3)]) for x in case.operands]
-    both = tracer.value_and_grad(total_of(case), argnums=tuple(range(len(lanes))))
-    values, gradients = tracer.jit(tracer.vmap(both))(*lanes)
-    for i in range(2):
-        value, each = both(*(x[i] for x in lanes))
-        np.testing.assert_allclose(values[i], value, rtol=1e-9, atol=1e-12)
-        for found, wanted in zip(gradients, each, strict=True):
-            np.testing.assert_allclose(found[i], wanted, rtol=1e-9, atol=1e-12)
+@groups(COMPILED)
+def test_values_and_gradients_compile_in_batches(cases: list[Case]) -> None:
+    lanes = [[np.stack([x, x * (1 + 1e-3)]) for x in case.operands] for case in cases]
+    each = [tracer.value_and_grad(total_of(case), argnums=tuple(range(len(case.operands)))) for case in cases]
+
+    def together(lanes: Any) -> Any:
+        found = []
+        for case, both, xs in zip(cases, each, lanes, strict=True):
+            with named(case):
+                found.append(tracer.vmap(both)(*xs))
+        return found
+
+    for case, both, xs, (values, gradients) in zip(cases, each, lanes, tracer.jit(together)(lanes), strict=True):
+        with named(case):
+            for i in range(2):
+                value, slopes = both(*(x[i] for x in xs))
+                np.testing.assert_allclose(values[i], value, rtol=1e-9, atol=1e-12)
+                for found, wanted in zip(gradients, slopes, strict=True):
+                    np.testing.assert_allclose(found[i], wanted, rtol=1e-9, atol=1e-12)
 
 
 def test_every_function_is_differentiated_or_says_why_not() -> None:

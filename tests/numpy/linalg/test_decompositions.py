@@ -63,14 +63,16 @@ VALUES: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize(("name", "shape"), covering(VALUES, SHAPES))
-def test_values_are_numpys(name: str, shape: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("shape", SHAPES)
+def test_values_are_numpys(shape: tuple[int, ...]) -> None:
+    names = [name for name, other in covering(VALUES, SHAPES) if other == shape]  # one program computes them
     for dtype in ("f8", "c8") if shape[-1] % 2 else ("f4", "c16"):
         x = draw(shape, dtype)
-        expected = VALUES[name](np.linalg, x)
-        for got in ways(lambda x: VALUES[name](LA, x), x):
-            near(got, expected, dtype)
-            assert got.dtype == expected.dtype or np.asarray(expected).dtype.kind == "i"
+        for found in ways(lambda x: [VALUES[name](LA, x) for name in names], x):
+            for name, got in zip(names, found, strict=True):
+                expected = VALUES[name](np.linalg, x)
+                near(got, expected, dtype)
+                assert got.dtype == expected.dtype or np.asarray(expected).dtype.kind == "i", name
 
 
 SQUARES: dict[str, Callable[[Any, Any], Any]] = {
@@ -83,40 +85,49 @@ SQUARES: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize(("name", "dtype"), covering(SQUARES, ["f8", "c16", "c8"]))
-def test_values_of_hermitian_matrices_are_numpys(name: str, dtype: str) -> None:
+KINDS = ["f8", "c16", "c8"]
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+def test_values_of_hermitian_matrices_are_numpys(dtype: str) -> None:
+    names = [name for name, other in covering(SQUARES, KINDS) if other == dtype]
     for shape in ((4, 4), (2, 3, 3), (1, 1)):
         x = hermitian(draw(shape, dtype))
-        for got in ways(lambda x: SQUARES[name](LA, x), x):
-            near(got, SQUARES[name](np.linalg, x), dtype)
+        for found in ways(lambda x: [SQUARES[name](LA, x) for name in names], x):
+            for name, got in zip(names, found, strict=True):
+                near(got, SQUARES[name](np.linalg, x), dtype)
 
 
 @pytest.mark.parametrize(("shape", "dtype"), covering(SHAPES, ["f8", "c16", "f4", "c8"], least=14))
 def test_factors_multiply_to_the_matrix_and_are_orthonormal(shape: tuple[int, ...], dtype: str) -> None:
     x = draw(shape, dtype)
     k = min(shape[-2:])
-    for full in (False, True):
-        sizes = [y.shape for y in np.linalg.svd(x, full_matrices=full)]
-        for found in ways(partial(LA.svd, full_matrices=full), x):
+    square = shape[-1] == shape[-2]
+
+    def factors(x: Any) -> Any:
+        """All of them, of one program."""
+        of_square = (LA.eigh(x @ x.mT.conj() - tnp.eye(x.shape[-2], dtype=x.dtype)), LA.eig(x)) if square else ()
+        svds = [LA.svd(x, full_matrices=full) for full in (False, True)]
+        return svds, [LA.qr(x, mode=mode) for mode in ("reduced", "complete")], of_square
+
+    for svds, qrs, of_square in ways(factors, x):
+        for full, found in zip((False, True), svds, strict=True):
             u, s, vh = map(np.asarray, found)
-            assert [y.shape for y in (u, s, vh)] == sizes
+            assert [y.shape for y in (u, s, vh)] == [y.shape for y in np.linalg.svd(x, full_matrices=full)]
             near(u[..., :k] * s[..., None, :] @ vh[..., :k, :], x, dtype)
             near(adjoint(u) @ u, np.broadcast_to(np.eye(u.shape[-1]), (*shape[:-2], u.shape[-1], u.shape[-1])), dtype)
-    for mode in ("reduced", "complete"):
-        expected = np.linalg.qr(x, mode)
-        for found in ways(partial(LA.qr, mode=mode), x):
-            near(found.Q, expected.Q, dtype)
-            near(found.R, expected.R, dtype)
+        for mode, found in zip(("reduced", "complete"), qrs, strict=True):
+            near(found.Q, np.linalg.qr(x, mode).Q, dtype)
+            near(found.R, np.linalg.qr(x, mode).R, dtype)
+        if square:
+            (values, vectors), (roots, columns) = of_square
+            near(vectors * np.asarray(values)[..., None, :] @ adjoint(np.asarray(vectors)), hermitian(x), dtype)
+            assert roots.dtype == np.result_type(x.dtype, "c8")
+            near(x @ np.asarray(columns), columns * np.asarray(roots)[..., None, :], dtype)
+            near(np.sort(roots), np.sort(np.linalg.eigvals(x)), dtype)
     near(LA.qr(x, "r"), np.linalg.qr(x, "r"), dtype)
     for got, theirs in zip(LA.qr(x, "raw"), np.linalg.qr(x, "raw"), strict=True):
         near(got, theirs, dtype)
-    if shape[-1] == shape[-2]:
-        for values, vectors in ways(LA.eigh, hermitian(x)):
-            near(vectors * np.asarray(values)[..., None, :] @ adjoint(np.asarray(vectors)), hermitian(x), dtype)
-        for values, vectors in ways(LA.eig, x):
-            assert values.dtype == np.result_type(x.dtype, "c8")
-            near(x @ np.asarray(vectors), vectors * np.asarray(values)[..., None, :], dtype)
-            near(np.sort(values), np.sort(np.linalg.eigvals(x)), dtype)
 
 
 @pytest.mark.parametrize("shape", [(0, 0), (3, 0), (0, 3), (2, 0, 0), (0, 3, 2)])
