@@ -136,6 +136,10 @@ def test_small_and_narrow_ones_and_other_dtypes_are_products_with_windows() -> N
     assert not is_kept(function, x[:1, :, :4, :12], y)
     function, x, y = convolution("along the window")
     assert not is_kept(function, x[..., :20, :20], y)  # at one position every term is read for one sum
+    function, *_ = convolution("along the window", "float32")
+    x = np.ones((32, 16, 9, 9), "float32")
+    assert is_kept(function, x, np.ones((32, 16, 7, 7), "float32"))
+    assert not is_kept(function, x, np.ones((64, 16, 7, 7), "float32"))  # the gradient by many features
     function, x, y = convolution("same", "complex64")
     assert not is_kept(function, x, y)
 

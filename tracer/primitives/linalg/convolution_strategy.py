@@ -19,6 +19,7 @@ LOCAL_BYTES: Final = 3 << 16
 _MIN_WORK: Final = 1 << 14  # multiplications
 _MIN_LANES: Final = 8  # positions along the last axis: half a vector of f32
 _MAX_UNROLLED: Final = 16  # terms along the other last axis
+_MANY: Final = 64  # features of a group
 _MAX_WEIGHTS: Final = 1 << 20  # bytes of rhs, which narrow images read once each
 VECTOR_BYTES: Final = 64
 """Bytes of the lanes of sums, on every machine."""
@@ -82,6 +83,8 @@ def has_nest(lhs: Type, rhs: Type, *, padding: Any, **params: Any) -> bool:
     if runs_along_window(outs, window):
         if outs[-1] == 1:
             return False  # the nest would load every term for one sum; a product keeps a tile of them
+        if window[-1] < _MIN_LANES and rhs.shape[0] // groups >= _MANY:
+            return False  # rows leave lanes empty, and many features pay for the matrix of windows
         along, other, steps, planes = window, outs, dilations, 1
     else:
         along, other, steps, planes = outs, window, strides, rhs.shape[1]
