@@ -34,9 +34,20 @@ def test_terminals_have_one_line_that_shows_what_was_added(tmp_path: Path) -> No
     loader = data.Loader(np.arange(8), 2, epochs=3).seek({"epoch": 1, "batch": 2})
     for batch in logs.progress(loader, 12, file=out):
         log.add(loss=tnp.asarray(batch).sum())
-    assert out.getvalue().startswith("\r\x1b[K7/12  loss 9  ")
-    assert out.getvalue().splitlines()[-1].split("\x1b[K")[-1].startswith("12/12  loss 13")
+    assert out.getvalue().startswith("\r\x1b[K7/12  epoch 1  loss 9  ")
+    last = out.getvalue().splitlines()[-1].split("\x1b[K")[-1]
+    assert last.startswith("12/12  epoch 2  loss 13  ")
+    assert " examples/s  left 0:00  (first step " in last
     assert out.getvalue().endswith("\n")
+
+
+def test_the_length_of_a_loader_is_that_of_all_epochs() -> None:
+    out = io.StringIO()
+    assert len(list(logs.progress(data.Loader(np.arange(8), 2, epochs=3, prefetch=0), file=out))) == 12
+    starts = [line.split("  ")[:2] for line in out.getvalue().splitlines()]
+    assert [starts[0], starts[-1]] == [["2/12", "epoch 0"], ["12/12", "epoch 2"]]
+    endless = logs.progress(data.Loader(np.arange(8), 2, prefetch=0), file=out)
+    assert [len(next(endless)) for _ in range(9)] == [2] * 9
 
 
 def test_loops_that_are_left_end_their_line() -> None:

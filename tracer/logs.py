@@ -39,10 +39,10 @@ _running: list[_Progress] = []
 def progress(iterable: Iterable[T], total: int | None = None, *, file: TextIO | None = None) -> Iterator[T]:
     """Iterate over `iterable`, and show how far it is, the speed, and the values that `Log.add` was given.
 
-    total: the number of elements of the whole run; by default the iterable's length. A loader that goes on after
-    `seek` counts from where it is. On a terminal one line is rewritten, elsewhere ten lines are written in all, in
-    notebooks the output is. file: where to, by default the standard error. Values are read ten times a second at most,
-    so the loop does not wait for them.
+    total: the number of elements of the whole run; by default the iterable's length, of all epochs of a loader. A
+    loader that goes on after `seek` counts from where it is, and shows its epoch and examples a second. On a terminal
+    one line is rewritten, elsewhere ten lines are written in all, in notebooks the output is. file: where to, by
+    default the standard error. Values are read ten times a second at most, so the loop does not wait for them.
 
     >>> import io, sys
     >>> from tracer import logs
@@ -50,13 +50,10 @@ def progress(iterable: Iterable[T], total: int | None = None, *, file: TextIO | 
     6
     """
     length = getattr(iterable, "__len__", None)
-    if total is None and length is not None:
-        total = length()
-    state = getattr(iterable, "state", None)
-    done = 0
-    if isinstance(state, dict) and length is not None:
-        done = state.get("epoch", 0) * length() + state.get("batch", 0)
-    shown = _Progress(total, done, sys.stderr if file is None else file)
+    epochs = getattr(iterable, "epochs", 1)
+    if total is None and length is not None and isinstance(epochs, int):
+        total = length() * epochs
+    shown = _Progress(total, iterable, sys.stderr if file is None else file)
     _running.append(shown)
     try:
         for item in iterable:
@@ -68,11 +65,19 @@ def progress(iterable: Iterable[T], total: int | None = None, *, file: TextIO | 
 
 
 class _Progress:
-    def __init__(self, total: int | None, done: int, file: TextIO) -> None:
-        self.total, self.done, self.file = total, done, file
+    def __init__(self, total: int | None, iterable: Any, file: TextIO) -> None:
+        self.total, self.file, self._iterable = total, file, iterable
+        state, length = self._state(), getattr(iterable, "__len__", None)
+        self.done = state["epoch"] * length() + state["batch"] if state and length is not None else 0
+        self._size = getattr(iterable, "batch_size", None)
         self.values: dict[str, Any] = {}
-        self._start, self._first, self._begun, self._shown = time.perf_counter(), 0.0, done, 0.0
+        self._start, self._first, self._begun, self._shown = time.perf_counter(), 0.0, self.done, 0.0
         self._is_terminal, self._display = file.isatty(), _display()
+
+    def _state(self) -> dict[str, int] | None:
+        """Return a loader's position; None of other iterables."""
+        state = getattr(self._iterable, "state", None)
+        return state if isinstance(state, dict) and {"epoch", "batch"} <= set(state) else None
 
     def step(self) -> None:
         self.done += 1
@@ -97,12 +102,16 @@ class _Progress:
             print(text, file=self.file, flush=True)
 
     def text(self, seconds: float) -> str:
-        """Return the line: the place, values, steps a second, the time that is left, and the first step's time."""
+        """Return the line: the place, epoch, values, speed, the time that is left, and the first step's time."""
         parts = [f"{self.done}/{self.total}" if self.total else str(self.done)]
+        if state := self._state():
+            parts.append(f"epoch {state['epoch'] - (state['batch'] == 0 < self.done)}")  # of the last batch
         parts += [f"{name} {_number(value)}" for name, value in self.values.items()]
         steps, later = self.done - self._begun - 1, seconds - self._first
         if steps > 0 and later > 0:
-            parts.append(f"{steps / later:.3g} steps/s")
+            parts.append(
+                f"{_number(self._size * steps / later)} examples/s" if self._size else f"{steps / later:.3g} steps/s"
+            )
             if self.total:
                 left = int((self.total - self.done) * later / steps)
                 parts.append(f"left {left // 60}:{left % 60:02}")

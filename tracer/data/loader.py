@@ -109,6 +109,16 @@ class Loader:
         return self._count
 
     @property
+    def epochs(self) -> int | None:
+        """The number of epochs, None without an end."""
+        return self._epochs
+
+    @property
+    def batch_size(self) -> int:
+        """The rows of a batch of all shards."""
+        return self._batch * self._shards
+
+    @property
     def state(self) -> dict[str, int]:
         """The epoch and the number of its batches that were consumed: an argument for `seek`."""
         return {"epoch": self._epoch, "batch": self._next}
