@@ -208,13 +208,15 @@ _TRANSFORMED: Final = 1 << 13
 
 
 def fft_kernel(dtype: str, sizes: Sequence[int]) -> Kernel:
-    """Choose how Fourier transforms run: "lines" for our kernels, "" for NumPy's.
+    """Choose how Fourier transforms run: "lines" for our kernels, "short" for a few lengths of rows, "" for NumPy's.
 
     sizes: kind, outer, length, inner and n1 of two steps, which is negative where NumPy transforms; further sizes are
     not read.
     """
-    _, outer, length, inner, steps = sizes[:5]
+    kind, outer, length, inner, steps = sizes[:5]
     name, count = "lines" if steps >= 0 else "", outer * inner
+    if steps >= 0 and inner == 1 and length in [n * (1 + (kind >= _REAL_KINDS)) for n in _IN_REGISTERS]:
+        name = "short"
     if count * length < 2 * _TRANSFORMED or count == 1:
         return Kernel(name)
     grain = max(-(-_TRANSFORMED // length), 1)
@@ -223,6 +225,9 @@ def fft_kernel(dtype: str, sizes: Sequence[int]) -> Kernel:
     return Kernel(name, Split(Along.BATCHES, count, 1, grain))
 
 
+_IN_REGISTERS: Final = (64, 128, 256)
+"""Complex numbers of rows whose transform runs in registers."""
+_REAL_KINDS: Final = 2  # RFFT and IRFFT, whose lines have half as many complex numbers
 _LANES: Final = 8
 """Transforms that vectors may take together: parts of a job are a multiple."""
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tracer.codegen.llvm.kernels.fft import lines, numpy_fft
-from tracer.codegen.llvm.kernels.fft.plans import plan_name
+from tracer.codegen.llvm.kernels.fft import lines, numpy_fft, short_lines
+from tracer.codegen.llvm.kernels.fft.plans import plan_name, table_name
 from tracer.codegen.llvm.kernels.gemm.blas import BLAS_KINDS, BLAS_LETTER, blas_threads, gemm_definition, gemm_split
 from tracer.codegen.llvm.kernels.gemm.dispatch import SHORT_KIND, gemm_calls, product_declarations
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import KINDS as OWN_KINDS
@@ -231,6 +231,8 @@ def _fft_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> lis
     sizes = [int(x.value) for x in s.arguments[len(views) : -1] if isinstance(x, loop.Constant)]
     kind = routine.name.removeprefix("fft_")
     grain = s.kernel.split.at_once if s.kernel.split is not None else 1 << 62
+    if s.kernel.name == "short":
+        return [_short_fft(kind, views, sizes, f"{spelled[-1]}, i64 {grain}")]
     given = ", ".join([*views[:2], *(f"i64 {size}" for size in sizes[:4]), spelled[-1], f"i64 {grain}"])
     if s.kernel.name != "lines":
         return [f"call void @{numpy_fft.NAME}{kind}({given})"]
@@ -239,10 +241,24 @@ def _fft_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> lis
     return [f"call void @{lines.NAME}{kind}({given}, ptr @{plan}, {work})"]
 
 
+def _short_fft(kind: str, views: Sequence[str], sizes: Sequence[int], scale_and_grain: str) -> str:
+    """Return the call of a kernel of short lines."""
+    fft_type, real = short_lines.KINDS[sizes[0]], sizes[0] >= 2
+    h = sizes[2] // 2 if real else sizes[2]
+    n1, n2 = short_lines.STEPS[h]
+    halves = f"@{table_name(kind, 'halves', h, 0)}" if real else "null"
+    given = f"{', '.join(views[:2])}, i64 {sizes[1]}, {scale_and_grain}"
+    name = short_lines.short_name(fft_type, n1, n2, kind)
+    return f"call void @{name}({given}, ptr @{table_name(kind, 'between', h, n1)}, ptr {halves})"
+
+
 def _fft(kind: str) -> Routine:
+    parameters = {f"{module.NAME}{kind}": module.PARAMETERS for module in (numpy_fft, lines)}
+    for fft_type in short_lines.KINDS:
+        for n1, n2 in short_lines.STEPS.values():
+            parameters[short_lines.short_name(fft_type, n1, n2, kind)] = short_lines.PARAMETERS
     texts: dict[str, tuple[str, ...]] = {
-        f"{module.NAME}{kind}": (f"declare void @{module.NAME}{kind}({module.PARAMETERS})",)
-        for module in (numpy_fft, lines)
+        name: (f"declare void @{name}({given})",) for name, given in parameters.items()
     }
     return Routine(f"fft_{kind}", texts, _fft_spell, ())
 

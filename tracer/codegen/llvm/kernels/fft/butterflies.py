@@ -35,7 +35,7 @@ def lanes_of(kind: str, vector_bits: int | None = None) -> Shape:
 
 
 class Code:
-    """Straight code on vectors of eight lanes."""
+    """Straight code on vectors of a number of each line."""
 
     def __init__(self, s: Shape, prefix: str) -> None:
         self.s, self.prefix = s, prefix
@@ -88,23 +88,65 @@ class Code:
         v, place = self.s.vector, self.at(pointer, element)
         one = self.let(f"load {self.s.element}, ptr {place}, align {self.s.size}")
         first = self.let(f"insertelement {v} poison, {self.s.element} {one}, i64 0")
-        return self.let(f"shufflevector {v} {first}, {v} poison, <{LANES} x i32> zeroinitializer")
+        return self.let(f"shufflevector {v} {first}, {v} poison, <{self.s.lanes} x i32> zeroinitializer")
 
     def shuffle(self, x: str, y: str, places: list[int]) -> str:
         chosen, v = ", ".join(f"i32 {place}" for place in places), self.s.vector
-        return self.let(f"shufflevector {v} {x}, {v} {y}, <{LANES} x i32> <{chosen}>")
+        return self.let(f"shufflevector {v} {x}, {v} {y}, <{self.s.lanes} x i32> <{chosen}>")
+
+    # halves of vectors
+
+    def load_half(self, pointer: str, element: int) -> str:
+        return self.let(f"load {self._half}, ptr {self.at(pointer, element)}, align {self.s.size}")
+
+    def load_eight(self, pointer: str, element: int) -> str:
+        """Load eight numbers, for each eight lanes."""
+        kind, lanes = f"<{LANES} x {self.s.element}>", self.s.lanes
+        x = self.let(f"load {kind}, ptr {self.at(pointer, element)}, align {self.s.size}")
+        places = ", ".join(f"i32 {lane % LANES}" for lane in range(lanes))
+        return x if lanes == LANES else self.let(f"shufflevector {kind} {x}, {kind} poison, <{lanes} x i32> <{places}>")
+
+    def joined(self, x: str, y: str) -> str:
+        """Return the vector of two halves."""
+        places = ", ".join(f"i32 {place}" for place in range(self.s.lanes))
+        return self.let(f"shufflevector {self._half} {x}, {self._half} {y}, <{self.s.lanes} x i32> <{places}>")
+
+    @property
+    def _half(self) -> str:
+        return f"<{self.s.lanes // 2} x {self.s.element}>"
 
     # complex numbers
 
     def load_pair(self, pointer: str, element: str | int = 0) -> Pair:
         """Load the numbers of all lanes at a place of a buffer."""
         place = self.at(pointer, element)
-        return self.load(place), self.load(place, LANES)
+        return self.load(place), self.load(place, self.s.lanes)
 
     def store_pair(self, x: Pair, pointer: str, element: str | int = 0) -> None:
         place = self.at(pointer, element)
         self.store(x[0], place)
-        self.store(x[1], place, LANES)
+        self.store(x[1], place, self.s.lanes)
+
+    def load_in_turn(self, pointer: str, element: str | int = 0, then: str = "") -> Pair:
+        """Load a complex number for each lane, where real and imaginary parts stand in turn.
+
+        then: the pointer to numbers for the second half of the lanes, if they do not follow.
+        """
+        place = self.at(pointer, element)
+        x, y = self.load(place), self.load(then or self.at(place, self.s.lanes))
+        places = range(2 * self.s.lanes)
+        return self.shuffle(x, y, list(places[::2])), self.shuffle(x, y, list(places[1::2]))
+
+    def store_in_turn(self, x: Pair, pointer: str, element: str | int = 0, then: str = "") -> None:
+        """Store complex numbers as `load_in_turn` loads them."""
+        place, lanes = self.at(pointer, element), self.s.lanes
+        places = [place // 2 + lanes * (place % 2) for place in range(2 * lanes)]
+        self.store(self.shuffle(*x, places[:lanes]), place)
+        self.store(self.shuffle(*x, places[lanes:]), then or self.at(place, lanes))
+
+    def backwards(self, x: Pair) -> Pair:
+        places = list(range(self.s.lanes))[::-1]
+        return self.shuffle(x[0], x[0], places), self.shuffle(x[1], x[1], places)
 
     def plus(self, x: Pair, y: Pair) -> Pair:
         return self.add(x[0], y[0]), self.add(x[1], y[1])
@@ -133,6 +175,8 @@ def transform(c: Code, x: list[Pair]) -> list[Pair]:
             return _four(c, x)
         case 8:
             return _eight(c, x)
+        case 16:
+            return _sixteen(c, x)
         case _:
             return _odd(c, x)
 
@@ -153,6 +197,21 @@ def _eight(c: Code, x: list[Pair]) -> list[Pair]:
         c.plus(even[0], odd[0]), c.plus(even[1], one), c.less_turned(even[2], odd[2]), c.plus(even[3], three),
         c.minus(even[0], odd[0]), c.minus(even[1], one), c.more_turned(even[2], odd[2]), c.minus(even[3], three),
     ]  # fmt: skip
+
+
+def _sixteen(c: Code, x: list[Pair]) -> list[Pair]:
+    """Join four transforms of every fourth number, turned by sixteenths of a circle."""
+    parts = [_four(c, x[j::4]) for j in range(4)]
+    for j in range(1, 4):
+        for k in range(1, 4):
+            re, im = parts[j][k]
+            if j * k == 4:
+                parts[j][k] = im, c.neg(re)
+            else:
+                angle = pi * j * k / 8
+                parts[j][k] = c.times((re, im), (c.constant(cos(angle)), c.constant(-sin(angle))))
+    joined = [_four(c, [part[k] for part in parts]) for k in range(4)]
+    return [joined[k % 4][k // 4] for k in range(16)]
 
 
 def _odd(c: Code, x: list[Pair]) -> list[Pair]:
@@ -180,7 +239,7 @@ def _odd(c: Code, x: list[Pair]) -> list[Pair]:
 def pass_text(radix: int, kind: str, vector_bits: int | None = None) -> str:
     """Return the module of one radix and dtype."""
     s = lanes_of(kind, vector_bits)
-    whole = 2 * LANES
+    whole = 2 * s.lanes
     plain = Code(s, "a")
     x = [plain.load_pair("%x.q", f"%from.{j}") for j in range(radix)]
     for k, y in enumerate(transform(plain, x)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tracer.codegen.llvm.kernels.fft.butterflies import LANES, Code, Pair
-from tracer.codegen.llvm.kernels.fft.layouts import BACK, EVEN, FRONT, ODD, text_of
+from tracer.codegen.llvm.kernels.fft.layouts import text_of
 from tracer.codegen.llvm.kernels.fft.shared_texts import GIVEN, freed, memory, plan_offsets, planned
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import kept, loop
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import Shape
@@ -26,18 +26,7 @@ def _blocks(count: str, body: str) -> str:
     return f"  %last = sub i64 {count}, {LANES}\n" + loop("t", "0", count, LANES, f"""\
   %place = call i64 @llvm.smin.i64(i64 %t, i64 %last)
   %two = mul i64 %place, 2
-  %more = add i64 %two, {LANES}
 {body}""")  # fmt: skip
-
-
-def _load_beside(c: Code, pointer: str) -> Pair:
-    both = c.load(pointer, "%two"), c.load(pointer, "%more")
-    return c.shuffle(*both, EVEN), c.shuffle(*both, ODD)
-
-
-def _store_beside(c: Code, x: Pair, pointer: str) -> None:
-    c.store(c.shuffle(*x, FRONT), pointer, "%two")
-    c.store(c.shuffle(*x, BACK), pointer, "%more")
 
 
 def _exchanged(c: Code, x: Pair, flag: str) -> Pair:
@@ -50,10 +39,11 @@ def _exchanged(c: Code, x: Pair, flag: str) -> Pair:
 def _turned_in(s: Shape) -> str:
     """Return the functions that write y = x w of a line and zeros behind it: for complex and for real x."""
     c = Code(s, "c")
-    _store_beside(c, c.times(_exchanged(c, _load_beside(c, "%x"), "%is.back"), _load_beside(c, "%w")), "%y")
+    x = _exchanged(c, c.load_in_turn("%x", "%two"), "%is.back")
+    c.store_in_turn(c.times(x, c.load_in_turn("%w", "%two")), "%y", "%two")
     r = Code(s, "r")
-    x, w = r.load("%x", "%place"), _load_beside(r, "%w")
-    _store_beside(r, (r.mul(x, w[0]), r.mul(x, w[1])), "%y")
+    real, w = r.load("%x", "%place"), r.load_in_turn("%w", "%two")
+    r.store_in_turn((r.mul(real, w[0]), r.mul(real, w[1])), "%y", "%two")
     zeros = f"""\
   %from = mul i64 %n, 2
   %until = mul i64 %m, 2
@@ -80,16 +70,16 @@ def _turned_out(s: Shape) -> str:
     scaled, texts = {}, {}
     for name in ("c", "r"):
         code = scaled[name] = Code(s, name)
-        found = code.times(_load_beside(code, "%x"), _load_beside(code, "%w"))
+        found = code.times(code.load_in_turn("%x", "%two"), code.load_in_turn("%w", "%two"))
         factor = code.spread("%scale", 0)
         found = code.mul(found[0], factor), code.mul(found[1], factor)
         if name == "c":
-            _store_beside(code, _exchanged(code, found, "%is.back"), "%y")
+            code.store_in_turn(_exchanged(code, found, "%is.back"), "%y", "%two")
         else:
             code.store(found[1], "%y", "%place")
         texts[name] = text_of(code)
     p = Code(s, "p")
-    _store_beside(p, p.times(_load_beside(p, "%x"), _load_beside(p, "%w")), "%x")
+    p.store_in_turn(p.times(p.load_in_turn("%x", "%two"), p.load_in_turn("%w", "%two")), "%x", "%two")
     return f"""\
 define internal void @turned.out(ptr noalias %x, ptr noalias %y, ptr noalias %w, i64 %n, ptr %scale, i1 %is.back) #0 {{
 entry:

@@ -26,24 +26,32 @@ def text_of(c: Code) -> str:
 # Between lines and buffers
 
 
-def _transposed(c: Code, rows: list[str]) -> list[str]:
-    """Return the columns of eight vectors, exchanging blocks of four, two and one."""
+def exchanged(c: Code, rows: list[str], d: int) -> list[str]:
+    """Return the vectors with blocks of d lanes exchanged between the vectors at i and i + d: a step of a transpose."""
+    lanes = range(c.s.lanes)
+    low = [lane if not lane & d else c.s.lanes + (lane ^ d) for lane in lanes]
+    high = [lane ^ d if not lane & d else c.s.lanes + lane for lane in lanes]
+    found = list(rows)
+    for i in range(len(rows)):
+        if not i & d:
+            found[i], found[i + d] = c.shuffle(rows[i], rows[i + d], low), c.shuffle(rows[i], rows[i + d], high)
+    return found
+
+
+def _load_transposed(c: Code, pointers: list[str], element: str) -> list[str]:
+    """Return the columns of a square of numbers. Halves of vectors are exchanged as they are loaded."""
+    half = c.s.lanes // 2
+    at = [c.at(pointer, element) for pointer in pointers]
+    low, high = ([c.load_half(pointer, start) for pointer in at] for start in (0, half))
+    rows = [c.joined(part[i], part[i + half]) for part in (low, high) for i in range(half)]
+    return exchanged(c, exchanged(c, rows, 2), 1)
+
+
+def transposed(c: Code, rows: list[str]) -> list[str]:
+    """Return the columns of eight vectors; of vectors of 16 lanes, the columns of both halves side by side."""
     for d in (4, 2, 1):
-        low = [lane if not lane & d else LANES + (lane ^ d) for lane in range(LANES)]
-        high = [lane ^ d if not lane & d else LANES + lane for lane in range(LANES)]
-        found = list(rows)
-        for i in range(LANES):
-            if not i & d:
-                found[i], found[i + d] = c.shuffle(rows[i], rows[i + d], low), c.shuffle(rows[i], rows[i + d], high)
-        rows = found
+        rows = exchanged(c, rows, d)
     return rows
-
-
-EVEN: Final = list(range(0, WHOLE, 2))
-ODD: Final = list(range(1, WHOLE, 2))
-FRONT: Final = [place // 2 + LANES * (place % 2) for place in range(LANES)]
-BACK: Final = [TILE + place for place in FRONT]
-TURNED: Final = [LANES - 1 - place // 2 + LANES * (place % 2) for place in range(WHOLE)]
 
 
 def _switch(bodies: dict[int, str]) -> str:
@@ -66,20 +74,27 @@ _PLACES: Final = """\
   %im = select i1 %is.swapped, i64 0, i64 LANES""".replace("LANES", str(LANES))
 
 
+def _fetched(c: Code) -> None:
+    """Fetch a tile of the lines that stand `%step` numbers further into the second cache."""
+    for i in range(c.s.lanes):
+        place = c.at(c.at(f"%lane.{i}", "%row.at"), "%step")
+        c.lines.append(f"  call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 2, i32 1)")
+
+
 def load_text(s: Shape) -> str:
     """Return the function that copies places of lines to a buffer.
 
-    step: numbers from one complex number to the next. half: from its real to its imaginary part. swap: whether to
-    exchange them.
+    step: numbers from one complex number to the next; of lines in order, to a line that is fetched ahead. half: from a
+    number's real to its imaginary part. swap: whether to exchange them.
     """
     rows = Code(s, "r")
-    tile = [rows.load(f"%lane.{i}", "%row.at") for i in range(LANES)]
-    for place, vector in enumerate(_transposed(rows, tile)):
+    _fetched(rows)
+    lanes = [f"%lane.{i}" for i in range(LANES)]
+    for place, vector in enumerate(_load_transposed(rows, lanes, "%row.at")):
         rows.store(vector, rows.at("%im.row" if place % 2 else "%re.row", place // 2 * WHOLE))
     beside = Code(s, "b")
-    first, second = (beside.load("%lane.0", at) for at in ("%beside.at", "%beside.next"))
-    beside.store(beside.shuffle(first, second, EVEN), "%re.beside")
-    beside.store(beside.shuffle(first, second, ODD), "%im.beside")
+    for part, name in zip(beside.load_in_turn("%lane.0", "%beside.at"), ("%re.beside", "%im.beside"), strict=True):
+        beside.store(part, name)
     real = Code(s, "h")
     real.store(real.load("%lane.0", "%real.at"), "%re.real")
     real.store(real.load("%lane.0", "%real.next"), "%im.real")
@@ -112,7 +127,6 @@ def _layouts(s: Shape, rows: str, beside: str, real: str, scalars: str) -> str:
 {rows}"""),
         BESIDE: loop("v", "0", "%count", 1, f"""\
   %beside.at = mul i64 %v, %step
-  %beside.next = add i64 %beside.at, {LANES}
 {_parts(s, "beside", "%v")}
 {beside}"""),
         APART: loop("u", "0", "%count", 1, f"""\
@@ -140,16 +154,16 @@ def _parts(s: Shape, name: str, place: str) -> str:
 def store_text(s: Shape) -> str:
     """Return the function that copies a buffer, times a factor, to lines; it has the parameters of `load`."""
     rows = Code(s, "r")
+    _fetched(rows)
     columns = [
         rows.mul(rows.load(rows.at("%im.row" if place % 2 else "%re.row", place // 2 * WHOLE)), "%factor")
         for place in range(LANES)
     ]
-    for i, vector in enumerate(_transposed(rows, columns)):
-        rows.store(vector, f"%lane.{i}", "%row.at")
+    for i, row in enumerate(transposed(rows, columns)):
+        rows.store(row, f"%lane.{i}", "%row.at")
     beside = Code(s, "b")
     re, im = (beside.mul(beside.load(f"%{part}.beside"), "%factor") for part in ("re", "im"))
-    beside.store(beside.shuffle(re, im, FRONT), "%lane.0", "%beside.at")
-    beside.store(beside.shuffle(re, im, BACK), "%lane.0", "%beside.next")
+    beside.store_in_turn((re, im), "%lane.0", "%beside.at")
     real = Code(s, "h")
     real.store(real.mul(real.load("%re.real"), "%factor"), "%lane.0", "%real.at")
     real.store(real.mul(real.load("%im.real"), "%factor"), "%lane.0", "%real.next")

@@ -50,6 +50,7 @@ def lines_text(kind: str, vector_bits: int | None = None) -> str:
 declare void @tracer_share(ptr, ptr, i64, i64)
 declare noalias ptr @malloc(i64)
 declare void @free(ptr)
+declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 declare i64 @llvm.smin.i64(i64, i64)
 declare {s.vector} @llvm.fma.{s.suffix}({s.vector}, {s.vector}, {s.vector})
 declare {one.vector} @llvm.fma.{one.suffix}({one.vector}, {one.vector}, {one.vector})
@@ -149,7 +150,10 @@ def _at_once(s: Shape) -> str:
   %{side}.in.order = select i1 %{side}.is.short, i64 {APART}, i64 {ROWS}
   %{side}.beside = select i1 %{side}.is.real, i64 {BESIDE_REAL}, i64 {BESIDE}
   %{side}.other = select i1 %is.wide, i64 %{side}.beside, i64 {APART}
-  %{side}.mode = select i1 %is.rows, i64 %{side}.in.order, i64 %{side}.other"""
+  %{side}.mode = select i1 %is.rows, i64 %{side}.in.order, i64 %{side}.other
+  %{side}.is.tiled = icmp eq i64 %{side}.mode, {ROWS}
+  %{side}.block = mul i64 %{side}.line, {LANES}
+  %{side}.step = select i1 %{side}.is.tiled, i64 %{side}.block, i64 %step"""
         sides.append((setup, lines))
     body = f"""\
   %o = udiv i64 %block, %blocks
@@ -165,7 +169,7 @@ def _at_once(s: Shape) -> str:
 {sides[0][1]}
 {sides[1][1]}
   %swap.load = select i1 %is.c2r, i64 0, i64 %is.back
-  call void @load(ptr %one, ptr %from, i64 %from.mode, i64 %inputs, i64 %step, i64 %from.half, i64 %swap.load)
+  call void @load(ptr %one, ptr %from, i64 %from.mode, i64 %inputs, i64 %from.step, i64 %from.half, i64 %swap.load)
   br i1 %is.c2r, label %join, label %run
 join:
   call void @together(ptr %one, ptr %two, ptr %halves, i64 %h)
@@ -182,7 +186,7 @@ part:
   br label %put
 put:
   %found = phi ptr [ %z, %run ], [ %free, %part ]
-  call void @store(ptr %found, ptr %to, i64 %to.mode, i64 %outputs, i64 %step, i64 %to.half, i64 %is.back, \
+  call void @store(ptr %found, ptr %to, i64 %to.mode, i64 %outputs, i64 %to.step, i64 %to.half, i64 %is.back, \
 {s.element} %scale)"""
     return f"""\
 define internal void @at.once(ptr %given, i64 %begin, i64 %end) #0 {{
@@ -262,7 +266,7 @@ def _rows(s: Shape) -> str:
   %y.b = getelementptr {s.element}, ptr %y, i64 %y.skip
 {_lanes(s, "from", "%x.b", "%row.step")}
 {_lanes(s, "to", "%y.b", "0")}
-  call void @load(ptr %one, ptr %from, i64 {ROWS}, i64 %n2, i64 2, i64 1, i64 0)
+  call void @load(ptr %one, ptr %from, i64 {ROWS}, i64 %n2, i64 %row.block, i64 1, i64 0)
   %z = call ptr @steps(ptr %second, ptr %one, ptr %two)
   call void @store(ptr %z, ptr %to, i64 {BESIDE}, i64 %n2, i64 %step, i64 1, i64 %is.back, {s.element} %scale)"""
     return f"""\
@@ -279,6 +283,7 @@ entry:
   %two = getelementptr {s.element}, ptr %one, i64 %numbers
   %step = mul i64 %n1, 2
   %row.step = mul i64 %n2, 2
+  %row.block = mul i64 %row.step, {LANES}
   %last = sub i64 %n1, {LANES}
 {loop("b", "%begin", "%end", 1, body)}
 {freed("one")}

@@ -58,7 +58,7 @@ def roots(places: Any, n: int, kind: str) -> Any:
 
 Address = Callable[[str], int]
 PLAN: Final = "tracer_fft_plan_"
-_NAMED: Final = re.compile(rf"@({PLAN}(f32|f64)_(complex|real)_(\d+)_(\d+)_(\d+))\b")
+_NAMED: Final = re.compile(rf"@({PLAN}(f32|f64)_(complex|real|between|halves)_(\d+)_(\d+)_(\d+))\b")
 _kept: dict[tuple[str, int], Any] = {}  # key: the symbol and the bits of a vector, for which passes are compiled
 
 
@@ -68,6 +68,11 @@ def plan_name(kind: str, n: int, n1: int, longer: int, *, real: bool) -> str:
     longer: the length of the transforms that convolve, or 0.
     """
     return f"{PLAN}{kind}_{'real' if real and not longer else 'complex'}_{n}_{n1}_{longer}"
+
+
+def table_name(kind: str, table: str, h: int, n1: int) -> str:
+    """Return the symbol of a table of `short_lines`: "between" or "halves"."""
+    return f"{PLAN}{kind}_{table}_{h}_{n1}_0"
 
 
 def plans_named(text: str) -> list[str]:
@@ -84,9 +89,22 @@ def plan_symbols(text: str, address_of: Address) -> dict[str, int]:
     if PLAN in text:
         for name, kind, numbers, n, n1, longer in _NAMED.findall(text):
             key = name, bits_in_force()
-            plan = _kept.get(key) or _plan(kind, int(n), int(n1), int(longer), numbers == "real", address_of)
+            plan = _kept.get(key) or _made(kind, numbers, int(n), int(n1), int(longer), address_of)
             found[name] = int(_kept.setdefault(key, plan)[0].ctypes.data)  # the first of two threads' plans is kept
     return found
+
+
+def _made(kind: str, form: str, n: int, n1: int, longer: int, address_of: Address) -> tuple[Any, ...]:
+    """Return a plan, or a table of `short_lines`, and the arrays that it points to."""
+    match form:
+        case "halves":
+            return (roots(np.arange(n // 2 + 1), 2 * n, kind),)
+        case "between":
+            table = roots(np.outer(np.arange(n // n1), np.arange(n1)), n, kind)
+            blocks = table.reshape(n // n1 // LANES, LANES, n1, 2)
+            return (np.ascontiguousarray(blocks.transpose(0, 2, 3, 1)),)
+        case _:
+            return _plan(kind, n, n1, longer, form == "real", address_of)
 
 
 def _plan(kind: str, n: int, n1: int, longer: int, real: bool, address_of: Address) -> tuple[Any, ...]:

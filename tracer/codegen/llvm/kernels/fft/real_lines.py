@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from tracer.codegen.llvm.kernels.fft.butterflies import LANES, Code, Pair
-from tracer.codegen.llvm.kernels.fft.layouts import BACK, EVEN, FRONT, ODD, TURNED, WHOLE, text_of
+from tracer.codegen.llvm.kernels.fft.layouts import WHOLE, text_of
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import loop
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import Shape
 
@@ -20,7 +20,12 @@ def real_texts(s: Shape, one: Shape) -> str:
 
     one: the shape of single numbers.
     """
-    return "\n".join((_apart(s), _together(s), _row_apart(s, one), _row_together(s, one)))
+    return "\n".join((_apart(s), _together(s), row_texts(s, one)))
+
+
+def row_texts(s: Shape, one: Shape) -> str:
+    """Return `row.apart` and `row.together` alone."""
+    return "\n".join((_row_apart(s, one), _row_together(s, one)))
 
 
 def _split(c: Code, a: Pair, b: Pair, w: Pair) -> tuple[Pair, Pair]:
@@ -102,19 +107,13 @@ def _row_pairs(s: Shape, one: Shape, *, joins: bool) -> str:
 
     def several() -> Code:
         c = Code(s, "v")
-        at, back = c.at("%x", "%v.at"), c.at("%x", "%v.back")
-        ahead, behind = (c.load(at), c.load(at, LANES)), (c.load(back), c.load(back, LANES))
-        w = c.load("%w", "%v.at"), c.load("%w", "%v.after")
-        a, roots = ((c.shuffle(*two, EVEN), c.shuffle(*two, ODD)) for two in (ahead, w))
-        b = c.shuffle(*behind, EVEN[::-1]), c.shuffle(*behind, ODD[::-1])
-        first, second = (_joined if joins else _split)(c, a, b, roots)
+        a, w = c.load_in_turn("%x", "%v.at"), c.load_in_turn("%w", "%v.at")
+        b = c.backwards(c.load_in_turn("%x", "%v.back"))
+        first, second = (_joined if joins else _split)(c, a, b, w)
         if joins:
             first, second = first[::-1], second[::-1]
-        to, to_back = c.at("%y", "%v.at"), c.at("%y", "%v.back")
-        c.store(c.shuffle(*first, FRONT), to)
-        c.store(c.shuffle(*first, BACK), to, LANES)
-        c.store(c.shuffle(*second, TURNED[:LANES]), to_back)
-        c.store(c.shuffle(*second, TURNED[LANES:]), to_back, LANES)
+        c.store_in_turn(first, "%y", "%v.at")
+        c.store_in_turn(c.backwards(second), "%y", "%v.back")
         return c
 
     def single() -> Code:
@@ -130,7 +129,6 @@ def _row_pairs(s: Shape, one: Shape, *, joins: bool) -> str:
 
     of_several = f"""\
   %v.at = mul i64 %v, 2
-  %v.after = add i64 %v.at, {LANES}
   %v.from = sub i64 %h, %v
   %v.low = sub i64 %v.from, {LANES - 1}
   %v.back = mul i64 %v.low, 2
