@@ -15,7 +15,7 @@ from tests.laws.tolerances import Tolerance
 from tests.laws.values import Array
 from tests.targets import TINY
 from tracer.codegen.llvm.toolchain.target import preferred_bits
-from tracer.ir.primitive import Library, NoRule, Primitive
+from tracer.ir.primitive import Compare, Composite, Library, NoRule, Pointwise, Primitive
 from tracer.ir.types import ArrayType, size
 from tracer.passes.pipeline import optimize
 from tracer.primitives.base.reference import run_reference
@@ -46,22 +46,28 @@ Dealt = tuple[tuple[Case, ...], Scheduled, Sequence[Width]]
 def dealt(primitive: Primitive) -> tuple[Dealt, ...]:
     """The long cases as programs, each with widths of vectors besides this machine's own at which it is tried.
 
-    The cases of a dtype are tried at one of them, which differs from primitive to primitive; thoroughly, or where
-    dtypes are fewer than widths, at all.
+    The cases of a dtype are tried at one of them, which differs from primitive to primitive, and so is each case
+    where dtypes are fewer than widths; thoroughly, at all.
     """
     cases = long_cases(primitive.name)
-    chosen = list(dict.fromkeys(map(dtypes_of, cases)))
-    if THOROUGH or len(chosen) < len(OTHER):
+    if THOROUGH:
         return ((cases, scheduled(cases), OTHER),)
-    turn = CATALOGUE.index(primitive)
-    shares = [{dtypes for n, dtypes in enumerate(chosen, turn) if n % len(OTHER) == i} for i in range(len(OTHER))]
-    sharing = [tuple(case for case in cases if dtypes_of(case) in share) for share in shares]
-    return tuple((share, scheduled(share), (bits,)) for share, bits in zip(sharing, OTHER, strict=True))
+    turn, chosen = CATALOGUE.index(primitive), dtypes_in(cases)
+    shares: list[list[Case]] = [[] for _ in OTHER]
+    for number, case in enumerate(cases):
+        place = number if len(chosen) < len(OTHER) else chosen.index(dtypes_of(case))
+        shares[(turn + place) % len(OTHER)].append(case)
+    return tuple((tuple(share), scheduled(share), (bits,)) for share, bits in zip(shares, OTHER, strict=True) if share)
 
 
 def dtypes_of(case: Case) -> tuple[object, ...]:
     """The dtypes of the operands."""
     return tuple(type.dtype if isinstance(type, ArrayType) else type for type in case.types)
+
+
+def dtypes_in(cases: Sequence[Case]) -> list[tuple[object, ...]]:
+    """The choices of dtypes, in the order of their first cases."""
+    return list(dict.fromkeys(map(dtypes_of, cases)))
 
 
 def scheduled(cases: Sequence[Case]) -> Scheduled:
@@ -71,22 +77,24 @@ def scheduled(cases: Sequence[Case]) -> Scheduled:
 
 @lru_cache(maxsize=2)
 def compiled(primitive: Primitive) -> tuple[tuple[tuple[Case, ...], Native], ...]:
-    """All of a primitive's cases as programs, the long ones first."""
+    """All of a primitive's cases as programs, the long ones first, and with the short ones those to interpret."""
     long = long_cases(primitive.name)
-    short = tuple(case for case in covered(primitive.name) if case not in long)
+    wanted = dict.fromkeys((*covered(primitive.name), *interpreted_cases(primitive.name)))
+    short = tuple(case for case in wanted if case not in long)
     programs = [(cases, Native(program)) for cases, program, _ in dealt(primitive)]
     return (*programs, *([(short, Native(scheduled(short)))] if short else []))
 
 
 @lru_cache(maxsize=2)
 def compiled_for_widths(primitive: Primitive) -> tuple[tuple[tuple[Case, ...], Width, Native], ...]:
-    """Long cases as programs for other widths of vectors than this machine's own: of two shares one in turn.
+    """Long cases as programs for other widths of vectors than this machine's own: of the shares one in turn.
 
-    Thoroughly, all shares.
+    Thoroughly, or of few dtypes, all shares.
     """
     shares = dealt(primitive)
     turn = CATALOGUE.index(primitive)
-    chosen = shares if THOROUGH or len(shares) == 1 else [shares[turn // 2 % len(shares)]]
+    every = THOROUGH or len(dtypes_in(long_cases(primitive.name))) < len(OTHER)
+    chosen = shares if every else [shares[turn // 2 % len(shares)]]
     return tuple((cases, bits, Native(program, bits)) for cases, program, widths in chosen for bits in widths)
 
 
@@ -131,24 +139,31 @@ def test_bits_do_not_depend_on_the_width_of_vectors(primitive: Primitive, seed: 
 
 
 @cache
-def shared_cases(name: str) -> tuple[Case, ...]:
-    """The long cases that threads share: with all dtypes of a primitive, and a sixth of the rest; thoroughly, all."""
-    cases = long_cases(name)
+def shared_cases(primitive: Primitive) -> tuple[Case, ...]:
+    """The long cases that threads share: with all dtypes of a primitive, and a sixth of the rest; thoroughly, all.
+
+    Elements that do not depend on each other are shared in one way, whichever dtype: a third of the dtypes, in turn.
+    """
+    cases = long_cases(primitive.name)
+    if THOROUGH:
+        return cases
     first = with_all_kinds(cases)
     rest = [case for case in cases if case not in first]
-    return (*first, *rest[:: 1 if THOROUGH else 6])
+    if isinstance(primitive.lower, Pointwise | Compare | Composite):
+        first = first[CATALOGUE.index(primitive) % 3 :: 3] or first
+    return (*first, *rest[::6])
 
 
 @lru_cache(maxsize=2)
 def compiled_shared(primitive: Primitive) -> Native:
     """Long cases as one program, every nest shared by threads, however little it does."""
-    return Native(schedule(optimize(together([case.program for case in shared_cases(primitive.name)])), TINY))
+    return Native(schedule(optimize(together([case.program for case in shared_cases(primitive)])), TINY))
 
 
 @primitives_with(lambda p: not isinstance(p.lower, NoRule), "llvm")
 @sampled(1)
 def test_bits_do_not_depend_on_the_number_of_threads(primitive: Primitive, seed: int) -> None:
-    cases, program = shared_cases(primitive.name), compiled_shared(primitive)
+    cases, program = shared_cases(primitive), compiled_shared(primitive)
     values = drawn(cases, seed)
     flat = [x for xs in values for x in xs]
     with_threads = []
@@ -199,21 +214,13 @@ def interpreted_cases(name: str) -> tuple[Case, ...]:
     return (*chosen, *others[: max(MANY - len(chosen), 0)])
 
 
-@lru_cache(maxsize=2)
-def interpretable(primitive: Primitive) -> tuple[Scheduled, Native]:
-    """The cases to interpret as one program."""
-    loops = scheduled(interpreted_cases(primitive.name))
-    return loops, Native(loops)
-
-
 @primitives_with(lambda p: not isinstance(p.lower, NoRule), "llvm")
 @sampled(1)
 def test_interpreted_loops_have_the_bits_of_llvm(primitive: Primitive, seed: int) -> None:
-    cases, (loops, program) = interpreted_cases(primitive.name), interpretable(primitive)
-    values = drawn(cases, seed)
-    flat = [x for xs in values for x in xs]
-    got, expected = run_loops(loops, flat), program.run(flat)
-    for case, xs, mine, theirs in zip(cases, values, split(got, cases), split(expected, cases), strict=True):
+    cases, native = interpreted_cases(primitive.name), ran(primitive, seed)
+    got = run_loops(scheduled(cases), [x for case in cases for x in native[case][0]])
+    for case, mine in zip(cases, split(got, cases), strict=True):
+        xs, theirs = native[case]
         for a, b in zip(mine, theirs, strict=True):
             by_library = isinstance(primitive.lower, Library) or primitive.name == "conv"  # NumPy in the place of BLAS
             tolerance = BY_LIBRARY if by_library and b.dtype.kind in "fcV" else None
