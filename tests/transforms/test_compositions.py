@@ -20,7 +20,7 @@ from tests.transforms.combining import BY_NAME, TRANSFORMS, Chain, allowed, chai
 from tests.transforms.examples import EXAMPLES
 
 SINGLES_EACH, PAIRS_EACH, TRIPLES_EACH = (len(TRANSFORMS), len(TRANSFORMS) ** 2, 60) if THOROUGH else (1, 1, 1)
-SECOND = None if THOROUGH else 2  # every second program has a transform of its own, and a triple; all have a pair
+SOME = None if THOROUGH else len(TRANSFORMS) + 4  # programs that have a single transform and a triple; all have a pair
 
 
 def mixed(length: int) -> list[Chain]:
@@ -37,11 +37,12 @@ def mixed(length: int) -> list[Chain]:
     return list(dict.fromkeys([*first, *every]))
 
 
-def shares(length: int, each: int, step: int | None = None) -> dict[str, list[Chain]]:
-    """So many chains for every program, or every `step`th, in turn, from all in a mixed order."""
+def shares(length: int, each: int, some: int | None = None) -> dict[str, list[Chain]]:
+    """So many chains for every program, or for `some` that are spread evenly, in turn, from all in a mixed order."""
     every = mixed(length)
     result = {}
-    for name, example in list(EXAMPLES.items())[::step]:
+    programs = list(EXAMPLES.items())
+    for name, example in programs if some is None else [programs[i * len(programs) // some] for i in range(some)]:
         result[name] = list(islice((chain for chain in every if allowed(example, chain)), each))
         for chain in result[name]:
             every.remove(chain)
@@ -49,7 +50,7 @@ def shares(length: int, each: int, step: int | None = None) -> dict[str, list[Ch
     return result
 
 
-SINGLES, PAIRS, TRIPLES = shares(1, SINGLES_EACH, SECOND), shares(2, PAIRS_EACH), shares(3, TRIPLES_EACH, SECOND)
+SINGLES, PAIRS, TRIPLES = shares(1, SINGLES_EACH, SOME), shares(2, PAIRS_EACH), shares(3, TRIPLES_EACH, SOME)
 
 
 def test_there_are_enough_programs_and_every_transform_is_tried_in_every_place() -> None:
