@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.ndimage
 
 import tracer.numpy as tnp
 from tracer import config
 from tracer.errors import InternalError
 from tracer.primitives.elementwise.trigonometric import sin_p
 from tracer.runtime.eager import call_cache, execute
+from tracer.scipy import ndimage
 
 
 def test_a_library_function_that_cannot_be_staged_by_mistake_raises() -> None:
@@ -32,3 +34,14 @@ def test_kernels_belong_to_the_settings_that_choose_vectors() -> None:
     wide = execute.prepared(sin_p, [x], {})
     assert narrow is not wide
     assert np.asarray(narrow.call(x)[0]) == np.asarray(wide.call(x)[0])
+
+
+def test_many_operations_on_large_arrays_are_compiled_into_one(rng: np.random.Generator) -> None:
+    def steps(x: Any) -> int:
+        plan = call_cache.plan_of(lambda x: ndimage.maximum_filter(x, 9), (tnp.asarray(x),), {})
+        assert plan is not None
+        np.testing.assert_array_equal(plan.run([tnp.asarray(x)]), scipy.ndimage.maximum_filter(x, 9))
+        return len(plan._program.steps)
+
+    assert steps(rng.normal(size=(8, 8))) > 16
+    assert steps(rng.normal(size=(512, 512))) == 1

@@ -200,6 +200,17 @@ def test_wrong_calls_are_refused() -> None:
         solve_ivp(driven, (0, 1.0), [1.0, 0.0], events=lambda t, y: y)
     with pytest.raises(errors.ShapeError, match="Radau takes one value at least"):
         solve_ivp(driven, (0, 1.0), np.zeros(0), method="Radau")
+    with pytest.raises(errors.ArgumentError, match=r"y0 is finite\n  got \[1.0, nan\]"):
+        solve_ivp(driven, (0, 1.0), [1.0, np.nan])
+    with pytest.raises(errors.ArgumentError, match="t_span has no NaN"):
+        solve_ivp(driven, (0, np.nan), [1.0, 0.0])
+    with pytest.raises(errors.ArgumentError, match="first_step is at most the length of t_span"):
+        solve_ivp(driven, (0, 1.0), [1.0, 0.0], first_step=1.5)
+
+
+def test_one_value_may_be_a_number() -> None:
+    number = solve_ivp(lambda t, y: -y[0], (0, 1.0), [1.0])
+    np.testing.assert_array_equal(number.y, solve_ivp(lambda t, y: -y, (0, 1.0), [1.0]).y)
 
 
 @pytest.mark.parametrize("method", ["RK45", "Radau"])

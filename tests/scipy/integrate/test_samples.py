@@ -62,6 +62,8 @@ def test_integrals_of_functions_are_scipy_s(case: int) -> None:
 
 def test_complex_batched_and_differentiated_integrals() -> None:
     assert complex(quad(lambda x: tnp.exp(1j * x), 0.0, np.pi)[0]) == pytest.approx(2j)
+    ends = tracer.jit(lambda a: quad(lambda x: a * tnp.exp(-x), 0, np.inf)[0])  # an integer beside infinity
+    assert float(ends(2.0)) == pytest.approx(2.0)
     peaks = tracer.jit(tracer.vmap(lambda c: quad(lambda x: 1 / (1e-3 + (x - c) ** 2), 0.0, 1.0)[0]))
     at = np.array([0.0, 0.5])
     w = np.sqrt(1e-3)

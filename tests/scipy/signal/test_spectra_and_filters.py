@@ -136,6 +136,8 @@ def test_wrong_calls_are_refused() -> None:
         signal.welch(x, nperseg=4, scaling="power")
     with pytest.raises(errors.ArgumentError, match="the signal is longer than padlen"):
         signal.filtfilt([1.0], [1.0, 0.5, 0.2], x)
+    with pytest.raises(errors.ArgumentError, match="method is \"pad\"\n  got 'gust'"):
+        signal.filtfilt([1.0], [1.0, 0.5], x, method="gust")
     with pytest.raises(errors.ShapeError, match="zi has max"):
         signal.lfilter([1.0], [1.0, 0.5], x, zi=np.ones(2))
     with pytest.raises(errors.ArgumentError, match="the degree is at least 0 and below"):

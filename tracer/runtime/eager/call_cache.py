@@ -2,7 +2,8 @@
 
 A signature is the types of arrays and the values of all other arguments. The first call with a signature stages the
 function to find its operations. Every call, including the first, runs them by the prepared calls of `execute`. Users'
-functions are not cached.
+functions are not cached. Many operations on large arrays are compiled into one: their temporary arrays alone would take
+longer than the compilation.
 
 A function that reads elements, or returns more than arrays, cannot be staged: its calls run the function.
 """
@@ -10,15 +11,17 @@ A function that reads elements, or returns more than arrays, cannot be staged: i
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
 from tracer.errors import DeviceError, InternalError, TracerError
 from tracer.ir.primitive import Eager, Effect
-from tracer.ir.program import Literal, Program, Var
+from tracer.ir.program import Equation, Literal, Program, Var
 from tracer.ir.types import ArrayType, KeyType
 from tracer.lazy import LazyModule
+from tracer.primitives.control.calls import call_p
 from tracer.runtime.values.fresh_handles import another, apart
 from tracer.settings import gate, overrides
 from tracer.trace import trees
@@ -41,6 +44,8 @@ T = TypeVar("T", bound=type)
 Function = Callable[..., Any]
 
 _CAPACITY: Final = 512  # signatures of one function
+_MANY: Final = 16  # operations
+_LONG: Final = 1 << 23  # elements of all results: some 20 ms to write and to read
 _STATIC = {int, bool, str, type(None), type(Ellipsis), type}
 _KINDS: Final = (ArrayType, KeyType)
 
@@ -226,6 +231,8 @@ def plan_of(function: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> 
     program = _flat(staged.program)
     if state.asked != asked or any(x._trace is not None for x in staged.constants) or not _is_plain(program):
         return None
+    if _is_long(program):
+        program = _compiled(program)
     return Plan(program, staged.program, staged.constants, found[0])
 
 
@@ -246,6 +253,20 @@ def _flat(program: Program) -> Program:
     if not program.holds_programs and not any(read.isdisjoint(e.outputs) for e in program.equations):
         return program
     return dce.dce(inlining.inline(program))
+
+
+def _is_long(program: Program) -> bool:
+    """Whether to compile a program's operations into one."""
+    sizes = (prod(y.type.shape) for e in program.equations for y in e.outputs if isinstance(y.type, ArrayType))
+    return len(program.equations) >= _MANY and sum(sizes) >= _LONG
+
+
+def _compiled(program: Program) -> Program:
+    """Return a program of one equation that calls the program."""
+    inputs = tuple(Var(x.type) for x in program.inputs)
+    outputs = tuple(Var(type) for type in program.output_types)
+    called = Equation(call_p, inputs, {"program": program, "inline": True}, outputs)
+    return Program(inputs, (called,), outputs, program.name)
 
 
 def _is_plain(program: Program) -> bool:

@@ -40,14 +40,14 @@ def solve_ivp(
 ) -> OdeResult:  # fmt: skip
     """Solve dy/dt = fun(t, y, *args) from y0 at t_span[0] to t_span[1], in either direction.
 
-    fun: returns numbers [n] or a list of n, for a time [] and the value [n]; y0: floats or complex numbers [n];
-    t_span: two real numbers; args: a tuple of trees. method: "RK45", "RK23" or "DOP853", explicit Runge-Kutta methods,
-    or "Radau", implicit, for stiff problems with real values. t_eval: real numbers [m] within t_span at which the
-    solution is returned, by default after every step. dense_output: whether `sol` interpolates it. events: functions of
-    fun's arguments, or one: their roots in time are found, only sign changes of `event.direction` if it is not 0, and
-    `event.terminal` (a bool or a number of roots) ends the solution. rtol, atol: tolerances of a step's error;
-    max_step, first_step: sizes. jac: for "Radau", the derivative of fun by y as a function or a matrix [n, n], by
-    default in forward mode. vectorized: accepted for SciPy. max_steps: steps at most, a concrete integer.
+    fun: returns numbers [n] or a list of n, for a time [] and the value [n] (a number if n is 1); y0: floats or complex
+    numbers [n]; t_span: two real numbers; args: a tuple of trees. method: "RK45", "RK23" or "DOP853", explicit
+    Runge-Kutta methods, or "Radau", implicit, for stiff problems with real values. t_eval: real numbers [m] within
+    t_span at which the solution is returned, by default after every step. dense_output: whether `sol` interpolates it.
+    events: functions of fun's arguments, or one: their roots in time are found, only sign changes of `event.direction`
+    if it is not 0, and `event.terminal` (a bool or a number of roots) ends the solution. rtol, atol: tolerances of a
+    step's error; max_step, first_step: sizes. jac: for "Radau", the derivative of fun by y as a function or a matrix
+    [n, n], by default in forward mode. vectorized: accepted for SciPy. max_steps: steps at most, a concrete integer.
 
     Returns `OdeResult`. Shapes under `jit` do not depend on values: the results have as many columns as t_eval, or
     max_steps (1000) + 1, and `num_points` says how many are used; further ones repeat the last, or are NaN where a time
@@ -79,6 +79,7 @@ def solve_ivp(
     if first_step is None:
         first = guessed_step(chosen, f, times[0], start, slope, direction, rtol, atol, span)
     else:
+        _check_known("first_step is at most the length of t_span", span - first_step, lambda rest: rest < 0)
         first = (direction * absolute(array_of(_NAME, first_step))).astype(times.dtype)
     state = begin(chosen, f, times[0], start, tolerances.limited(times[0], first), slope, 1 + (first_step is None))
     wanted = None if t_eval is None else _wanted(t_eval, times)
@@ -105,7 +106,9 @@ def _span(t_span: Sequence[Any]) -> Array:
     if len(ends) != 2 or any(t.ndim or dtypes.is_complex(t.dtype) for t in ends):
         got = f"got {', '.join(str(t.type) for t in ends)}"
         raise ShapeError(message(f"solve_ivp{here()}: t_span is two real numbers, the first and the last time", got))
-    return stack([floating(t) for t in ends])
+    times = stack([floating(t) for t in ends])
+    _check_known("t_span has no NaN", times, np.isnan)
+    return times
 
 
 def _value(y0: Any) -> Array:
@@ -114,13 +117,24 @@ def _value(y0: Any) -> Array:
         text = f"solve_ivp{here()}: y0 is a vector"
         remedy = "[y0] for one number; flatten_util.ravel_pytree for a tree"
         raise ShapeError(message(text, f"got {start.type}", help=remedy))
-    return floating(start)
+    start = floating(start)
+    _check_known("y0 is finite", start, lambda y: ~np.isfinite(y))
+    return start
+
+
+def _check_known(rule: str, given: Array, broken: Callable[[Any], Any]) -> None:
+    """Raise ArgumentError if the values of an array are known and break a rule."""
+    values = concrete_value(given)
+    if values is not None and broken(values).any():
+        raise ArgumentError(message(f"solve_ivp{here()}: {rule}", f"got {values.tolist()}"))
 
 
 def _slope(fun: Any, args: tuple[Any, ...], t: Array, start: Array) -> Slope:
     def slope(t: Array, y: Array) -> Array:
         found = call_user(fun, (t, y, *args), {})
         value = asarray(found) if not isinstance(found, list | tuple) else stack([asarray(x) for x in found])
+        if not value.ndim and start.size == 1:
+            value = value.reshape(start.shape)
         if value.shape != start.shape:
             raise ShapeError(
                 message(
@@ -141,7 +155,8 @@ def _method(method: str, f: Slope, jac: Any, args: tuple[Any, ...], start: Array
         return explicit(_TABLEAUS[method])
     if method != "Radau":
         known = ", ".join((*_TABLEAUS, "Radau"))
-        raise ArgumentError(message(f"solve_ivp{here()}: no such method", f"got {method!r}", help=known))
+        remedy = f"take Radau for stiff problems, of {known}"
+        raise ArgumentError(message(f"solve_ivp{here()}: no such method", f"got {method!r}", help=remedy))
     if not start.size:
         raise ShapeError(message(f"solve_ivp{here()}: Radau takes one value at least", f"got {start.type}"))
     if dtypes.is_complex(start.dtype):

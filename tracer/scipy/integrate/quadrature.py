@@ -76,24 +76,35 @@ def quad(
     Array(0.84147098, f64*)
     """
     check_callable(func, "quad")
-    low, high = (floating(array_of("quad", x)) for x in (a, b))
+    limits = [array_of("quad", x) for x in (a, b)]
+    below, above = (_infinity(x) for x in limits)  # of the limits as given: jit stages their conversion
+    low, high = (floating(x) for x in limits)
     dtype = result_type(low.dtype, high.dtype)
     given = args if isinstance(args, tuple) else (args,)
 
     def at(x: Array) -> Array:
         return floating(array_of("quad", call_user(func, (x, *given), {}))).reshape(())
 
-    sign, low, high, f = _finite(at, low.astype(dtype), high.astype(dtype))
+    sign, low, high, f = _finite(at, low.astype(dtype), high.astype(dtype), below, above)
     value, error = _integral(f, low, high, epsabs, epsrel, limit)
     return sign * value, error
 
 
-def _finite(f: Callable[[Array], Array], low: Array, high: Array) -> tuple[int, Array, Array, Callable[[Array], Array]]:
-    """Return a sign, finite limits, and the function of t with x = end + (1 - t) / t where a limit is infinite."""
-    ends = [concrete_value(x) for x in (low, high)]
-    below, above = (0 if x is None or not np.isinf(x) else int(np.sign(x)) for x in ends)
+def _infinity(limit: Array) -> int:
+    """Return the sign of a concrete infinite limit, 0 for any other."""
+    known = concrete_value(limit)
+    return 0 if known is None or not np.isinf(known).all() else int(np.sign(known.real))
+
+
+def _finite(
+    f: Callable[[Array], Array], low: Array, high: Array, below: int, above: int
+) -> tuple[int, Array, Array, Callable[[Array], Array]]:
+    """Return a sign, finite limits, and the function of t with x = end + (1 - t) / t where a limit is infinite.
+
+    below, above: signs of infinite limits.
+    """
     if below > 0 or above < 0:  # backwards
-        sign, first, last, g = _finite(f, high, low)
+        sign, first, last, g = _finite(f, high, low, above, below)
         return -sign, first, last, g
     if not below and not above:
         return 1, low, high, f

@@ -19,12 +19,13 @@ from tracer.scipy.ndimage.filters import (
     uniform_filter,
 )
 from tracer.scipy.ndimage.geometry import affine_transform, rotate, shift, zoom
+from tracer.scipy.ndimage.splines import spline_filter, spline_filter1d
 from tracer.trace.tracebacks import set_boundaries
 
 __all__ = [
     "affine_transform", "convolve", "convolve1d", "correlate", "correlate1d", "gaussian_filter", "gaussian_laplace",
     "laplace", "map_coordinates", "maximum_filter", "median_filter", "minimum_filter", "prewitt", "rotate", "shift",
-    "sobel", "uniform_filter", "zoom",
+    "sobel", "spline_filter", "spline_filter1d", "uniform_filter", "zoom",
 ]  # fmt: skip
 
 

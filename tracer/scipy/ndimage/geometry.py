@@ -20,14 +20,17 @@ from tracer.ir.shape import axis_index
 from tracer.numpy import arange, asarray, clip, cos, deg2rad, floor, full, moveaxis, sin, stack, where
 from tracer.numpy.core.conversion import array_of, floating
 from tracer.numpy.core.promotion import require_real
-from tracer.scipy.ndimage.coordinates import interpolated
+from tracer.scipy.ndimage.coordinates import in_dtype, interpolated
+from tracer.scipy.ndimage.splines import DEGREES, check_order
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.docstrings import say
 from tracer.trace.integers import integer
 from tracer.trace.source import here
 
 
-def shift(input: Any, shift: Any, order: int = 3, mode: str = "constant", cval: Any = 0.0) -> Array:
+def shift(
+    input: Any, shift: Any, order: int = 3, mode: str = "constant", cval: Any = 0.0, prefilter: bool = True
+) -> Array:  # fmt: skip
     """Move an array towards higher indices.
 
     shift: real numbers, one or one for each axis.
@@ -38,11 +41,12 @@ def shift(input: Any, shift: Any, order: int = 3, mode: str = "constant", cval: 
     x = array_of("shift", input)
     shifts = _each("shift", shift, x.ndim)
     positions = [arange(float(n)) - shifts[k] for k, n in enumerate(x.shape)]
-    return _read("shift", x, _along_axes(positions), order, mode, cval)
+    return _read("shift", x, _along_axes(positions), order, mode, cval, prefilter)
 
 
 def zoom(
-    input: Any, zoom: Any, order: int = 3, mode: str = "constant", cval: Any = 0.0, *, grid_mode: bool = False
+    input: Any, zoom: Any, order: int = 3, mode: str = "constant", cval: Any = 0.0, prefilter: bool = True, *,
+    grid_mode: bool = False,
 ) -> Array:  # fmt: skip
     """Scale an array to other lengths of its axes: their products with `zoom`, rounded.
 
@@ -53,8 +57,8 @@ def zoom(
     Array([1. , 1.5, 2. , 3. , 4. ], f64)
     """
     x = array_of("zoom", input)
-    factors = _numbers("zoom", zoom, x.ndim)
-    known = concrete_value(factors)
+    _numbers("zoom", zoom, x.ndim)
+    known = concrete_value(array_of("zoom", asarray(zoom)))
     if known is None:
         text = f"zoom{here()}: the lengths of the result depend on traced values"
         raise ArgumentError(message(text, help="give concrete numbers, or take affine_transform with output_shape"))
@@ -68,12 +72,12 @@ def zoom(
             positions.append((at + 0.5) * (n / max(count, 1)) - 0.5)
         else:
             positions.append(clip(at * ((n - 1) / max(count - 1, 1)), 0, max(n - 1, 0)))
-    return _read("zoom", x, _along_axes(positions), order, mode, cval)
+    return _read("zoom", x, _along_axes(positions), order, mode, cval, prefilter)
 
 
 def affine_transform(
     input: Any, matrix: Any, offset: Any = 0.0, output_shape: Sequence[int] | None = None, order: int = 3,
-    mode: str = "constant", cval: Any = 0.0,
+    mode: str = "constant", cval: Any = 0.0, prefilter: bool = True,
 ) -> Array:  # fmt: skip
     """Read an array at the indices matrix @ index + offset.
 
@@ -102,12 +106,12 @@ def affine_transform(
         positions = _along_axes([m[k] * along + start[k] for k, along in enumerate(grid)])
     else:
         positions = _mapped(m, start, _along_axes(grid))
-    return _read("affine_transform", x, positions, order, mode, cval)
+    return _read("affine_transform", x, positions, order, mode, cval, prefilter)
 
 
 def rotate(
     input: Any, angle: Any, axes: Sequence[int] = (1, 0), reshape: bool = True, order: int = 3,
-    mode: str = "constant", cval: Any = 0.0,
+    mode: str = "constant", cval: Any = 0.0, prefilter: bool = True,
 ) -> Array:  # fmt: skip
     """Turn an array in the plane of two axes, from the first towards the second in images seen by rows.
 
@@ -118,7 +122,8 @@ def rotate(
     Array([[2., 4.],
            [1., 3.]], f64)
     """
-    x, turn = array_of("rotate", input), floating(array_of("rotate", angle))
+    x, given = array_of("rotate", input), array_of("rotate", angle)
+    turn = floating(given)
     plane = sorted(axis_index(axis, x.ndim, f"rotate{here()}") for axis in axes)
     if len(plane) != 2 or plane[0] == plane[1]:
         raise ArgumentError(message(f"rotate{here()}: axes are two different axes", f"got {tuple(axes)}"))
@@ -130,7 +135,7 @@ def rotate(
     sizes = np.asarray(flat.shape[:2])
     shape = sizes
     if reshape:
-        degrees = concrete_value(turn)
+        degrees = concrete_value(given)
         if degrees is None:
             text = f"rotate{here()}: the shape of the result depends on a traced angle"
             raise ArgumentError(message(text, help="reshape=False keeps input's shape"))
@@ -139,7 +144,7 @@ def rotate(
         shape = (np.ptp(corners, axis=1) + 0.5).astype(int)
     start = asarray((sizes - 1) / 2) - matrix @ asarray((shape - 1) / 2)
     positions = _mapped(matrix, start, _along_axes([arange(float(count)) for count in shape.tolist()]))
-    return moveaxis(_read("rotate", flat, positions, order, mode, cval), (0, 1), plane)
+    return moveaxis(_read("rotate", flat, positions, order, mode, cval, prefilter), (0, 1), plane)
 
 
 def _each(name: str, given: Any, count: int) -> Array:
@@ -191,12 +196,12 @@ def _exact_cos_sin(degrees: float) -> tuple[float, float]:
     return [(c, s), (-s, c), (-c, -s), (s, -c)][quarter % 4]
 
 
-def _read(name: str, x: Array, positions: list[Array], order: int, mode: str, cval: Any) -> Array:
+def _read(
+    name: str, x: Array, positions: list[Array], order: int, mode: str, cval: Any, prefilter: bool
+) -> Array:  # fmt: skip
     """Return elements at positions along the first axes, in SciPy's modes."""
     sizes = x.shape[: len(positions)]
-    if order not in (0, 1):
-        text = f"{name}{here()}: order is 0 or 1"
-        raise ArgumentError(message(text, f"got {order!r}", help="give order=1; splines are not supported yet"))
+    check_order(name, order)
     if not x.size:
         shape = np.broadcast_shapes(*(along.shape for along in positions)) + x.shape[len(positions) :]
         return full(shape, cval, x.dtype)
@@ -209,10 +214,12 @@ def _read(name: str, x: Array, positions: list[Array], order: int, mode: str, cv
         positions = [_wrapped(along, n - 1) for along, n in zip(positions, sizes, strict=True)]
     if order == 0:
         positions = [floor(along + 0.5) for along in positions]
-    found = interpolated(name, x, positions, order, "nearest" if mode in ("constant", "wrap") else mode, cval)
+    inner = "mirror" if order in DEGREES else "nearest"
+    within_mode = inner if mode in ("constant", "wrap") else mode
+    found = interpolated(name, x, positions, order, within_mode, cval, prefilter)
     if inside is None:
         return found
-    return where(inside[(..., *[None] * (x.ndim - len(positions)))], found, array_of(name, cval).astype(x.dtype))
+    return where(inside[(..., *[None] * (x.ndim - len(positions)))], found, in_dtype(array_of(name, cval), x.dtype))
 
 
 def _wrapped(position: Array, period: int) -> Array:
@@ -228,9 +235,10 @@ say(
     GEOMETRY,
     {
         "input": "numbers [*s]. Returns its dtype; integers are rounded.",
-        "order": "0 for the nearest element, 1 for linear interpolation; others, as SciPy's default of 3, are refused.",
+        "order": "0 for the nearest element, 1 for linear interpolation, 2 to 5 for splines of these degrees.",
         "mode": 'values beyond the ends: "constant", "nearest", "wrap", "mirror", "reflect", "grid-constant" or '
         '"grid-wrap".',
         "cval": "the constant.",
+        "prefilter": "False for an input that holds the splines' coefficients, as of `spline_filter`.",
     },
 )

@@ -11,11 +11,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.flatten_util import ravel_pytree
 from tracer.ir import dtypes
 from tracer.lax import custom_linear_solve, custom_root
-from tracer.numpy import eye, linalg, promote_types
+from tracer.numpy import asarray, eye, linalg, promote_types
 from tracer.numpy.core.conversion import array_of, floating
 from tracer.scipy.sparse.linalg import bicgstab
 from tracer.trace import trees
@@ -34,7 +36,7 @@ class Unknowns:
 
     def __init__(self, name: str, x0: Any, args: Any) -> None:
         self.name = name
-        vector, restored = ravel_pytree(trees.tree_map(lambda x: floating(array_of(name, x)), x0))
+        vector, restored = ravel_pytree(trees.tree_map(lambda x: floating(array_of(name, x)), _vector(x0)))
         if dtypes.is_complex(vector.dtype):
             text = f"{name}{here()}: unknowns are real numbers"
             raise DTypeError(
@@ -73,6 +75,12 @@ class Unknowns:
     def _vector(self, value: Any) -> Array:
         found = ravel_pytree(value)[0]
         return found.astype(promote_types(found.dtype, self.start.dtype))
+
+
+def _vector(x0: Any) -> Any:
+    """Return a list or tuple of numbers as an array [n], as SciPy does, and another tree as it is."""
+    is_plain = type(x0) in (list, tuple) and x0 and not any(isinstance(x, str) or np.ndim(x) for x in x0)
+    return asarray(x0) if is_plain else x0
 
 
 def solution(

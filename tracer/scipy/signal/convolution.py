@@ -57,7 +57,7 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto", prec
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: int | Sequence[int] | None = None) -> Array:
     """Convolve two arrays along some axes by their Fourier transforms; other axes are matched by index.
 
-    axes: one or several, by default all; the sizes of other axes are equal. Errors are relative to the largest result.
+    axes: one or several, by default all; other axes broadcast. Errors are relative to the largest result.
 
     >>> tracer.scipy.signal.fftconvolve(tnp.ones((2, 3)), tnp.ones((2, 2)), axes=1).round(12)
     Array([[1., 2., 2., 1.],
@@ -65,14 +65,9 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: int | Sequence[int
     """
     x, y = _operands("fftconvolve", in1, in2)
     along = range(x.ndim) if axes is None else axes_tuple(axes, x.ndim, f"fftconvolve{here()}")
-    if any(x.shape[axis] != y.shape[axis] for axis in range(x.ndim) if axis not in along):
-        raise ShapeError(
-            message(
-                f"fftconvolve{here()}: axes that are not convolved have one size",
-                f"got {x.type} and {y.type}, axes={axes}",
-                help="broadcast them first",
-            )
-        )
+    if any(1 not in (n, m) and n != m for k, (n, m) in enumerate(zip(x.shape, y.shape, strict=True)) if k not in along):
+        text = f"fftconvolve{here()}: axes that are not convolved broadcast"
+        raise ShapeError(message(text, f"got {x.type} and {y.type}, axes={axes}"))
     return _multiplied("fftconvolve", x, y, mode, along)
 
 
@@ -216,7 +211,7 @@ def _multiplied(name: str, x: Array, y: Array, mode: str, axes: Sequence[int]) -
     there, back = (fft.fftn, fft.ifftn) if dtypes.is_complex(x.dtype) else (fft.rfftn, fft.irfftn)
     product = there(x, lengths, tuple(ends)) * there(y, lengths, tuple(ends))
     whole = back(product, lengths, tuple(ends))
-    places = [ends.get(axis, (0, n)) for axis, n in enumerate(x.shape)]
+    places = [ends.get(axis, (0, n)) for axis, n in enumerate(whole.shape)]
     return cut(whole, [first for first, _ in places], [last for _, last in places], [1] * x.ndim)
 
 

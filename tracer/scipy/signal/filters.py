@@ -80,16 +80,20 @@ def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
 
 
 def filtfilt(
-    b: Any, a: Any, x: Any, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None
+    b: Any, a: Any, x: Any, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None,
+    method: str = "pad",
 ) -> Array:  # fmt: skip
     """Filter a signal forward, then backward: without a shift of phase.
 
     padtype: how the signal continues at both ends: "odd", "even", "constant", or None; padlen: by how many samples, by
-    default 3 max(len(a), len(b)). Returns numbers [*s]. Both runs start from the state of a constant signal.
+    default 3 max(len(a), len(b)); method: "pad"; SciPy's "gust" raises ArgumentError. Returns numbers [*s]. Both runs
+    start from the state of a constant signal.
 
     >>> tracer.scipy.signal.filtfilt([0.5, 0.5], [1.0], tnp.asarray([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0])).round(6)
     Array([0., 1., 2., 3., 4., 5., 6.], f64)
     """
+    if method != "pad":
+        raise ArgumentError(message(f'filtfilt{here()}: method is "pad"', f"got {method!r}"))
     top, bottom, signal = _operands("filtfilt", b, a, x)
     along = axis_index(axis, signal.ndim, f"filtfilt{here()}")
     signal = moveaxis(signal, along, -1)
