@@ -30,6 +30,7 @@ from tracer.schedule.gpu.mapping import GpuSchedule, map_to_gpu
 from tracer.schedule.gpu.narrow_indices import narrow_indices
 from tracer.schedule.gpu.reduction_chunks import chunk_reductions
 from tracer.schedule.gpu.row_programs import folds, has_blocks
+from tracer.schedule.gpu.wide_accesses import align_buffers
 from tracer.schedule.loops.minmax_keys import key_minmax
 from tracer.schedule.loops.reduction_splitting import split_reductions
 from tracer.schedule.loops.row_fusion import fuse_rows
@@ -91,6 +92,7 @@ GPU_PIPELINE: Final[tuple[LoopPass, ...]] = (
     LoopPass("fold_storage", partial(fold_storage, may_fold=folds)),
     LoopPass("allocate_arena", allocate_arena),
     LoopPass("chunk_reductions", chunk_reductions),
+    LoopPass("align_buffers", align_buffers),
     LoopPass("join_maps", join_maps),
     LoopPass("map_to_gpu", lambda module: map_to_gpu(module).module),
     LoopPass("loops_to_kernels", loops_to_kernels),

@@ -171,7 +171,7 @@ def test_a_grid_beyond_the_limit_is_refused() -> None:
 
 def test_a_kernel_that_calls_is_a_bug() -> None:
     with pytest.raises(InternalError) as caught:
-        emit_cuda(kernel_of(lambda b, out: b.copy(out, out, 4)))
+        emit_cuda(kernel_of(lambda b, out: b.push(0, out, 4)))
     assert str(caught.value) == (
-        "cuda: Copy within a kernel, which the schedule leaves to the host, in function 'kernel'"
+        "cuda: StackPush within a kernel, which the schedule leaves to the host, in function 'kernel'"
     )

@@ -132,11 +132,12 @@ def test_a_row_is_summed_in_the_documented_order(rng: np.random.Generator) -> No
     x = (rng.standard_normal(300) * 10.0 ** rng.integers(-6, 6, 300)).astype(np.float32)
     module = mapped(program_of(lambda v: [reduce_sum(v, axes=(1,))], [("float32", (20, 300))])).module
     _, (got,) = run(module, [np.tile(x, 20)])
-    threads = 128
+    threads, width = 128, 4  # neighbouring columns of a thread, 16 bytes
     parts = np.full(threads, -0.0, np.float32)
-    for start in range(0, 300, threads):
-        chunk = x[start : start + threads]
-        parts[: len(chunk)] += chunk
+    for start in range(0, 300 // width, threads):
+        for element in range(width):
+            chunk = x[element::width][start : start + threads]
+            parts[: len(chunk)] += chunk
     warps = np.array([halved(warp) for warp in parts.reshape(-1, 32)])
     assert got[0] == np.float32(0.0) + halved(warps)
     assert got[0] != np.sum(x.astype(np.float64)).astype(np.float32), "a sum that any order gives shows nothing"

@@ -2,7 +2,7 @@
 
 A kernel is one loop over blocks around one loop over threads. All threads compute the statements between them alike. A
 checking simulator can run the text as well: all threads come to every barrier, and return early together or not at all;
-all lanes take part in a shuffle; no pointer is made from the address of an element.
+all lanes take part in a shuffle; no pointer is made from the address of an element, but for wide accesses.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Device functions that kernels call, for operations that C++ leaves undefined or defines differently from `ir.scalar`.
 
-A module contains the ones that it calls, in the order of `HELPERS`. All are plain C++ on bits and values, except the
-two conversions of f16, which the machine has instructions for.
+A module contains the ones that it calls, in the order of `HELPERS`. All are plain C++ on bits and values.
+Exceptions are the two conversions of f16, which the machine has instructions for, and the moves of wide accesses.
 """
 
 from __future__ import annotations
@@ -267,7 +267,37 @@ def _shifts(dtype: DType) -> Iterator[tuple[str, str]]:
     )
 
 
+# -- wide accesses ---------------------------------------------------------------------------------------
+
+
+def _wide() -> Iterator[tuple[str, str]]:
+    """Yield moves of N elements at once between memory, aligned to all of them, and an array in registers."""
+    yield "vector", "template <class T, int N> struct __align__(sizeof(T) * N) tr_vector { T at[N]; };\n"
+    yield (
+        "load_wide",
+        "template <int N, class T> "
+        + _helper("""
+        void tr_load_wide(T* x, i64 k, const T* p, i64 i) {
+          const tr_vector<T, N> v = *(const tr_vector<T, N>*)(p + i);
+          #pragma unroll
+          for (i32 n = 0; n < N; ++n) x[k + n] = v.at[n];
+        }"""),
+    )
+    yield (
+        "store_wide",
+        "template <int N, class T> "
+        + _helper("""
+        void tr_store_wide(T* p, i64 i, const T* x, i64 k) {
+          tr_vector<T, N> v;
+          #pragma unroll
+          for (i32 n = 0; n < N; ++n) v.at[n] = x[k + n];
+          *(tr_vector<T, N>*)(p + i) = v;
+        }"""),
+    )
+
+
 def _all() -> Iterator[tuple[str, str]]:
+    yield from _wide()
     yield from _f16()
     yield from _bf16()
     for dtype in NARROW_FLOATS:

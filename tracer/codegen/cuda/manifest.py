@@ -1,7 +1,7 @@
 """Manifest of a program's CUDA source: JSON with all that a host needs to run it, without tracer.
 
 Steps are records of `ir.loop`, with "do" for their class. Buffers and registers go by name; addresses and counts are
-in elements, offsets and sizes of memory in bytes.
+in elements, offsets, alignments and sizes of memory in bytes. The slab is aligned to 64 bytes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def manifest(
     data, outside = iter(constants), iter(captured)
     parameters: list[Json] = []
     for p in source.parameters:
-        record: Json = {"name": p.name, "kind": p.space.value, **_memory(p)}
+        aligned = max(p.alignment, int(p.dtype.itemsize))
+        record: Json = {"name": p.name, "kind": p.space.value, "alignment": aligned, **_memory(p)}
         values = {loop.Space.CONSTANT: data, loop.Space.INPUT: outside}.get(p.space)
         held = None if values is None else next(values, None)
         if held is not None:

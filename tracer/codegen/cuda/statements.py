@@ -41,6 +41,8 @@ def _statement(f: Frame, s: loop.Statement) -> None:
         case loop.Alloc():
             shared = "__shared__ " if s.buffer.space is loop.Space.SHARED else ""
             f.do(f"{shared}{memory_name(s.buffer.dtype)} {f.name(s.buffer)}[{s.buffer.size}];")
+        case loop.Copy():
+            _copy(f, s)
         case loop.Fault():
             site, position = f.index(loop.Constant(I64.type(s.site << FAULT_SHIFT), I64)), f.operand(s.position)
             f.do(f"if ({f.operand(s.predicate)}) atomicMin(fault, 0x{int(site):x}ull | (u64){position});")
@@ -51,7 +53,7 @@ def _statement(f: Frame, s: loop.Statement) -> None:
         case loop.Shuffle():
             _shuffle(f, s)
         case (
-            loop.Update() | loop.Prefix() | loop.Copy() | loop.Transpose() | loop.Invoke()
+            loop.Update() | loop.Prefix() | loop.Transpose() | loop.Invoke()
             | loop.Library() | loop.Callback() | loop.StackPush() | loop.StackPop()
             | loop.StackRead() | loop.StackWrite() | loop.StackReset() | loop.StackLength()
         ):  # fmt: skip
@@ -68,6 +70,15 @@ def _load(f: Frame, s: loop.Load) -> None:
         fill = f.operand(s.fill) if s.fill is not None else literal(constant(0, s.buffer.dtype))
         element = f"{f.operand(s.mask)} ? {element} : {fill}"
     f.do(f"const {f.define(s.result)} = {element};")
+
+
+def _copy(f: Frame, s: loop.Copy) -> None:
+    """Write one access to memory as wide as the copy. Its other side is an array in registers."""
+    is_load = s.target.buffer.space is loop.Space.LOCAL
+    helper = "load_wide" if is_load else "store_wide"
+    f.helpers |= dict.fromkeys(("vector", helper))
+    places = ", ".join(f"{f.name(v.buffer)}, {f.address(v.start)}" for v in (s.target, s.source))
+    f.do(f"tr_{helper}<{s.count}>({places});")
 
 
 def _for(f: Frame, s: loop.For) -> None:

@@ -135,6 +135,8 @@ class FunctionCheck:
                 self._seen(register, s)
             self._each(s, self._buffer(buffer, access, place))
         self._each(s, self._names(s))
+        if isinstance(s, loop.Copy) and loop.LoopKind.BLOCK in place.loops:
+            self._each(s, types.wide_problems(s))
         self._each(s, types.problems(s))
         self._each(s, placement.problems(s, place))
         own = _own_registers(s)
@@ -212,6 +214,7 @@ class FunctionCheck:
             yield "the entry is invoked"
         else:
             yield from types.argument_problems(s, callee.parameters)
+            yield from types.alignment_problems(s, callee.parameters)
             yield from self._written(s, callee)
 
     def _written(self, s: loop.Invoke, callee: loop.Function) -> Iterator[str]:

@@ -9,11 +9,12 @@ import numpy as np
 
 from tracer.ir import loop
 from tracer.ir.dtypes import BOOL, F32, F64, I32, I64, DType, is_complex, is_float, is_narrow, short_name
-from tracer.ir.loop.walk import accesses_of, operands_of, results_of
+from tracer.ir.loop.walk import accesses_of, alignment_of, operands_of, results_of
 from tracer.ir.reductions import COMBINING, identity
 from tracer.ir.scalar import ScalarOp
 
 WARP = 32
+_WIDTHS = (2, 4, 8, 16)  # bytes of an access of several elements
 _ON_NARROW = (ScalarOp.SELECT, ScalarOp.CONVERT, ScalarOp.BITCAST)
 _KIND_NAMES = {"b": "bool", "i": "integers", "f": "floats"}
 
@@ -277,3 +278,27 @@ def argument_problems(s: loop.Invoke, parameters: Sequence[loop.Buffer | loop.Re
         elif given != parameter.dtype:
             name, expected = parameter.name, _of(parameter)
             yield f"'{s.function}' takes {expected} for '{name}', got {short_name(given)}"
+
+
+# -- alignment ---------------------------------------------------------------------------------------
+
+
+def wide_problems(s: loop.Copy) -> Iterator[str]:
+    """Yield a sentence for each reason why a thread of a kernel cannot copy at once."""
+    memory = [v for v in (s.target, s.source) if v.buffer.space is not loop.Space.LOCAL]
+    size = s.count * s.target.buffer.dtype.itemsize
+    if len(memory) != 1:
+        yield "a copy in a kernel, not between registers and memory"
+    elif size not in _WIDTHS:
+        yield f"a copy of {size} bytes in a kernel, not of {', '.join(map(str, _WIDTHS))}"
+    elif alignment_of(memory[0]) < size:
+        yield f"a copy of {size} bytes at once, aligned to {alignment_of(memory[0])}"
+
+
+def alignment_problems(s: loop.Invoke, parameters: Sequence[loop.Buffer | loop.Register]) -> Iterator[str]:
+    """Yield a sentence for each argument that is not aligned as the callee's parameter."""
+    for given, parameter in zip(s.arguments, parameters, strict=False):
+        if isinstance(given, loop.View) and isinstance(parameter, loop.Buffer):
+            wanted = max(parameter.alignment, parameter.dtype.itemsize)
+            if parameter.alignment > 1 and alignment_of(given) < wanted:
+                yield f"'{s.function}' takes '{parameter.name}' aligned to {wanted}, got {alignment_of(given)}"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
+from math import gcd
 from operator import is_
 from typing import Any, TypeVar, assert_never
 
@@ -228,6 +230,15 @@ def operands_of(statement: Statement) -> tuple[Operand, ...]:
             assert_never(statement)
 
 
+def registers_read(block: Block) -> Counter[Register]:
+    """Return how often a block and the blocks within read each register."""
+    found: list[Operand] = [*block.yields]
+    for s in statements_of(block):
+        found += [*operands_of(s), *(v for inner in blocks_of(s) for v in inner.yields)]
+        found += [r for _, address, _ in accesses_of(s) for r, _ in address.terms]
+    return Counter(v for v in found if isinstance(v, Register))
+
+
 def _present(*operands: Operand | None) -> tuple[Operand, ...]:
     return tuple([o for o in operands if o is not None])
 
@@ -245,6 +256,16 @@ def share_bytes(a: Buffer, b: Buffer) -> bool:
     """Whether two buffers of the arena have bytes in common."""
     ends = [buffer.offset + buffer.size * buffer.dtype.itemsize for buffer in (a, b)]
     return a.space is b.space is Space.ARENA and a.offset < ends[1] and b.offset < ends[0]
+
+
+def alignment_of(view: View) -> int:
+    """Return the bytes, a power of two, to which an address is aligned for any values of its registers.
+
+    The arena is aligned to 64 bytes.
+    """
+    buffer, size = view.buffer, view.buffer.dtype.itemsize
+    known = gcd(buffer.offset, 64) if buffer.space is Space.ARENA else max(buffer.alignment, size)
+    return gcd(known, *(n * size for n in (view.start.constant, *(n for _, n in view.start.terms))))
 
 
 def with_buffers(block: Block, names: Mapping[Buffer, Buffer]) -> Block:

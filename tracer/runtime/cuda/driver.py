@@ -48,6 +48,9 @@ class Driver(Protocol):
     def part(self, memory: Memory, start: int, stop: int) -> Memory:
         """Return the bytes from `start` to `stop`, which stay part of the memory."""
 
+    def address(self, memory: Memory) -> int:
+        """Return the address of the first byte."""
+
     def copy(self, target: Memory, source: Memory) -> None:
         """Copy all bytes of `source` to the memory `target` of equal size."""
 
@@ -134,6 +137,10 @@ class CupyDriver:
     def part(self, memory: Memory, start: int, stop: int) -> Memory:
         """Return the bytes from `start` to `stop`, which stay part of the memory."""
         return memory[start:stop]
+
+    def address(self, memory: Memory) -> int:
+        """Return the address of the first byte."""
+        return int(memory.data.ptr)
 
     def copy(self, target: Memory, source: Memory) -> None:
         """Copy all bytes of `source` to the memory `target` of equal size."""

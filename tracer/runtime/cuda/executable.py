@@ -60,13 +60,21 @@ class Executable:
             if found.nbytes != _bytes(parameter):
                 got = f"{found.nbytes} bytes"
                 raise InternalError(f"cuda: '{parameter.name}' is {parameter.dtype}[{parameter.size}], got {got}")
-            memory[parameter] = found
+            memory[parameter] = self._aligned(found, parameter.alignment)
         outputs = [p for p in source.parameters if p.space is loop.Space.OUTPUT]
         for parameter in outputs:
             memory[parameter] = driver.empty(_bytes(parameter))
         record = driver.upload(np.full(1, _NO_FAULT, np.uint64)) if self._faults else None
         _Call(self, memory, driver.empty(source.arena), record).start()
         return Outcome(tuple(memory[p] for p in outputs), record)
+
+    def _aligned(self, memory: Memory, alignment: int) -> Memory:
+        """Return the memory, or a copy where it is a part of an array that begins elsewhere."""
+        if not self.driver.address(memory) % alignment:
+            return memory
+        copy = self.driver.empty(memory.nbytes)
+        self.driver.copy(copy, memory)
+        return copy
 
 
 class _Left(Exception):  # noqa: N818 - control flow

@@ -21,7 +21,7 @@ from typing import Final
 from tracer.ir import loop
 from tracer.ir.dtypes import BOOL, I64
 from tracer.ir.loop.build import Builder, address
-from tracer.ir.loop.walk import accesses_of, blocks_of, statements_of
+from tracer.ir.loop.walk import Access, accesses_of, blocks_of, statements_of
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.terms.clone import Copier, Names
 
@@ -251,8 +251,9 @@ class _Writer:
         inside = list(statements_of(grid.blocks.body))
         read, stored = set[loop.Buffer]({_RECORD} if grid.faults else ()), set[loop.Buffer]()
         for i in inside:
-            found = stored if isinstance(i, loop.Store) else read
-            found.update(views[b].buffer for b, _, _ in accesses_of(i) if b in views)
+            for buffer, _, access in accesses_of(i):
+                if buffer in views:
+                    (stored if access is Access.WRITE else read).add(views[buffer].buffer)
         self.meet(read, stored)
         known = {p: self.known[v.buffer] for p, v in views.items() if v.buffer in self.known}
         rounds = -(-blocks // at_once)
@@ -323,6 +324,8 @@ class _Inlined(Copier):
             case loop.Load() if s.mask is None and s.address == loop.Address() and s.buffer in self.known:
                 self.names[s.result] = self.known[s.buffer]
                 return ()
+            case loop.Copy():
+                return [copy for move in _one_by_one(s) for copy in self.statements(move)]
             case loop.Load() | loop.Store():
                 copy = self.statement(s)
                 assert isinstance(copy, loop.Load | loop.Store)
@@ -346,3 +349,11 @@ class _Inlined(Copier):
             return (), mask
         result = loop.Register(BOOL, "both")
         return (loop.Compute(result, ScalarOp.AND, (mask, other)),), result
+
+
+def _one_by_one(s: loop.Copy) -> Iterator[loop.Statement]:
+    """Yield a wide access as accesses to each element."""
+    for n in range(s.count):
+        value = loop.Register(s.source.buffer.dtype, "moved")
+        yield loop.Load(value, s.source.buffer, address(s.source.start, n))
+        yield loop.Store(s.target.buffer, address(s.target.start, n), value)

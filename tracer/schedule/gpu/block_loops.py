@@ -17,7 +17,7 @@ from itertools import combinations
 from typing import Final
 
 from tracer.ir import loop
-from tracer.ir.loop.walk import accesses_of, blocks_of, operands_of, results_of, share_bytes, statements_of, with_blocks
+from tracer.ir.loop.walk import accesses_of, registers_read, results_of, share_bytes, statements_of, with_blocks
 from tracer.schedule.gpu.block_kernels import Grid, block_kernel, grid_of
 from tracer.schedule.gpu.threads import WARP
 
@@ -51,7 +51,7 @@ class _Merging:
 
     def __init__(self, module: loop.Module, entry: loop.Function, grids: dict[str, Grid]) -> None:
         self.grids = grids
-        self.uses, self.reads = Counter(_buffers(entry.body)), _reads(entry.body)
+        self.uses, self.reads = Counter(_buffers(entry.body)), registers_read(entry.body)
         self.arena = module.arena
         self.made: list[loop.Function] = []
 
@@ -68,7 +68,7 @@ class _Merging:
 
     def loads(self, s: loop.Statement, before: Sequence[loop.Statement]) -> list[loop.Load]:
         """Return the loads before a loop or branch of values that only it reads, such as its trip count."""
-        reads, found, written = _reads(loop.Block((s,))), list[loop.Load](), set[loop.Buffer]()
+        reads, found, written = registers_read(loop.Block((s,))), list[loop.Load](), set[loop.Buffer]()
         for earlier in reversed(before):
             match earlier:
                 case loop.Load(result, buffer) if 0 < reads[result] == self.reads[result] and buffer not in written:
@@ -156,16 +156,7 @@ def _bytes(b: loop.Buffer) -> int:
     return b.size * b.dtype.itemsize
 
 
-def _reads(block: loop.Block) -> Counter[loop.Register]:
-    """Return how often a block reads each register."""
-    found: list[loop.Operand] = [*block.yields]
-    for s in statements_of(block):
-        found += [*operands_of(s), *(v for inner in blocks_of(s) for v in inner.yields)]
-        found += [r for _, address, _ in accesses_of(s) for r, _ in address.terms]
-    return Counter(v for v in found if isinstance(v, loop.Register))
-
-
 def _free(block: loop.Block) -> tuple[loop.Register, ...]:
     """Return the registers of the host that a block reads and does not assign."""
     made = {r for s in statements_of(block) for r in (*results_of(s), *((s.index,) if isinstance(s, loop.For) else ()))}
-    return tuple(r for r in _reads(block) if r not in made)
+    return tuple(r for r in registers_read(block) if r not in made)

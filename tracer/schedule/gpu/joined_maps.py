@@ -17,7 +17,8 @@ from tracer.ir import loop
 from tracer.ir.loop.build import Builder
 from tracer.ir.loop.walk import share_bytes, statements_of, with_blocks
 from tracer.ir.scalar import ScalarOp
-from tracer.schedule.gpu.threads import WARP, Axes, Unfit, in_thread, split, through_memory
+from tracer.schedule.gpu.threads import WARP, Axes, Unfit, split, through_memory
+from tracer.schedule.gpu.wide_accesses import group_width, write_elements
 from tracer.schedule.terms.clone import Names, copied
 
 _BLOCK: Final = 256
@@ -96,7 +97,7 @@ class _Joining:
                 name = f"a{len(parameters)}" if before is None else before.name
                 if isinstance(own, loop.Buffer):
                     written = own.written or (isinstance(before, loop.Buffer) and before.written)
-                    parameters[given] = replace(own, name=name, written=written)
+                    parameters[given] = replace(own, name=name, written=written)  # aligned as for every call of it
                 elif before is None:
                     parameters[given] = loop.Register(own.dtype, name)
         taken, loads = through_memory(tuple(parameters.values()))
@@ -122,8 +123,10 @@ def _kernel(
     loads: Sequence[loop.Statement],
 ) -> loop.Block:  # fmt: skip
     """Return the kernel of some maps, which take a range of its blocks each."""
-    threads = min(_BLOCK, -(-max(each.count for each in run) // WARP) * WARP)
-    blocks = [-(-each.count // threads) for each in run]
+    parts = [_part(each, parameters) for each in run]
+    counts = [prod(axes.sizes) // width for axes, _, width in parts]
+    threads = min(_BLOCK, -(-max(counts) // WARP) * WARP)
+    blocks = [-(-count // threads) for count in counts]
     b = Builder()
     with (
         b.for_("b", 0, sum(blocks), kind=loop.LoopKind.BLOCK) as block,
@@ -132,9 +135,7 @@ def _kernel(
         for load in loads:
             b.add(load)
         first = 0
-        for n, each in enumerate(run):
-            pairs = zip(each.function.parameters, each.call.arguments, strict=True)
-            names: Names = {own: parameters[given] for own, given in pairs}
+        for n, (axes, statements, width) in enumerate(parts):
             own: loop.Operand = block.index
             if first:  # a maximum, so that indices are known to be positive, and 32 bits wide
                 own = b.compute(ScalarOp.MAX, b.compute(ScalarOp.SUB, block.index, first), 0)
@@ -142,16 +143,25 @@ def _kernel(
             first += blocks[n]
             checks += [b.compute(ScalarOp.LT, block.index, first)] if n < len(run) - 1 else []
             position = b.compute(ScalarOp.ADD, b.compute(ScalarOp.MUL, own, threads), thread.index, name="i")
-            checks += [b.compute(ScalarOp.LT, position, each.count, name="inside")] if each.count % threads else []
+            checks += [b.compute(ScalarOp.LT, position, counts[n], name="inside")] if counts[n] % threads else []
             inside = checks[0]
             for check in checks[1:]:
                 inside = b.compute(ScalarOp.AND, inside, check)
             with b.if_(inside):
-                _, statements = split(copied(each.function.body, names))
-                axes = Axes(tuple(_renamed(names, r) for r in each.axes.registers), each.axes.sizes)
-                for s in in_thread(statements, axes.locate(b, position)):
-                    b.add(s)
+                write_elements(b, axes, statements, position, width, f"w{n}_")
     return b.finish()
+
+
+def _part(
+    each: _Map, parameters: dict[loop.View | loop.Operand, loop.Buffer | loop.Register]
+) -> tuple[Axes, tuple[loop.Statement, ...], int]:
+    """Return the axes and statements of a map under the kernel's names, and the elements of a thread."""
+    names: Names = {
+        own: parameters[given] for own, given in zip(each.function.parameters, each.call.arguments, strict=True)
+    }
+    _, statements = split(copied(each.function.body, names))
+    axes = Axes(tuple(_renamed(names, r) for r in each.axes.registers), each.axes.sizes)
+    return axes, statements, group_width(axes, statements)
 
 
 def _renamed(names: Names, register: loop.Register) -> loop.Register:

@@ -2,8 +2,8 @@
 
 The result is loop IR again: the reference interpreter runs it, and the CUDA backend only spells it.
 
-    maps          the independent loops are one range, cut into blocks of at most 256 threads, an element a thread;
-                  reductions within run in order in their thread
+    maps          the independent loops are one range, cut into blocks of at most 256 threads, an element a thread,
+                  or 16 bytes of them (see `wide_accesses`); reductions within run in order in their thread
     rows          a block a row where that reads memory smoothly or rows are few (see `row_programs`)
     columns       a block a tile of columns where reductions run along an outer axis (see `column_kernels`)
     scalars       computed by the entry between nests: kernels of one thread, handed on through memory (`host_plan`)
@@ -33,6 +33,7 @@ from tracer.schedule.gpu.row_programs import row_program, takes_a_block, takes_c
 from tracer.schedule.gpu.scan_kernels import map_scan, scan_of
 from tracer.schedule.gpu.scatter_kernels import scatter_of, scattered
 from tracer.schedule.gpu.threads import WARP, Axes, Unfit, in_thread, split, through_memory
+from tracer.schedule.gpu.wide_accesses import group_width, write_elements
 
 _BLOCK = 256  # threads of a block that maps
 
@@ -128,8 +129,9 @@ def _kernel(nest: Function) -> Function:
 
 
 def map_elements(axes: Axes, body: Sequence[Statement], loads: Sequence[Statement] = ()) -> Block:
-    """Return a kernel with one thread for each element of the axes. Excess threads of the last block do nothing."""
-    count = prod(axes.sizes)
+    """Return a kernel with one thread for each element or group of the axes. Excess threads do nothing."""
+    width = group_width(axes, body)
+    count = prod(axes.sizes) // width
     threads = min(_BLOCK, -(-max(count, 1) // WARP) * WARP)
     blocks = -(-count // threads)
     b = Builder()
@@ -142,9 +144,9 @@ def map_elements(axes: Axes, body: Sequence[Statement], loads: Sequence[Statemen
             position = b.compute(ScalarOp.ADD, first, thread.index, name="i")
         if count % threads:
             with b.if_(b.compute(ScalarOp.LT, position, count, name="inside")):
-                _element(b, axes, position, body)
+                write_elements(b, axes, body, position, width)
         else:
-            _element(b, axes, position, body)
+            write_elements(b, axes, body, position, width)
     return b.finish()
 
 
@@ -159,8 +161,3 @@ def map_alone(body: Sequence[Statement], loads: Sequence[Statement] = ()) -> Blo
         for statement in (*loads, *in_thread(body, {}, alone=True)):
             b.add(statement)
     return b.finish()
-
-
-def _element(b: Builder, axes: Axes, position: Operand, body: Sequence[Statement]) -> None:
-    for statement in in_thread(body, axes.locate(b, position)):
-        b.add(statement)

@@ -23,14 +23,16 @@ from tracer.ir.loop import (
     Space,
     Statement,
     Store,
+    View,
     index_constant,
 )  # fmt: skip
-from tracer.ir.loop.build import Builder
-from tracer.ir.loop.walk import statements_of, with_statements
+from tracer.ir.loop.build import Builder, address
+from tracer.ir.loop.walk import registers_read, statements_of, with_statements
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.gpu.row_programs import REGISTER_BYTES, Phase, Place, RowProgram, register_bytes
 from tracer.schedule.gpu.row_reductions import across_warps, halved, shared_totals, threads_for
 from tracer.schedule.gpu.threads import WARP, Axes, in_thread
+from tracer.schedule.gpu.wide_accesses import Group, column_place, row_width
 
 
 def map_row_program(axes: Axes, program: RowProgram, loads: Sequence[Statement] = ()) -> Block:
@@ -45,7 +47,7 @@ def map_row_program(axes: Axes, program: RowProgram, loads: Sequence[Statement] 
         with b.for_("t", 0, threads, kind=LoopKind.THREAD) as thread:
             for load in loads:
                 b.add(load)
-            _Row(b, program, names, shared, thread.index, threads).write()
+            _Row(b, program, names, shared, thread.index, threads, row_width(program, threads)).write()
     return b.finish()
 
 
@@ -58,15 +60,16 @@ class _Row:
 
     def __init__(
         self, b: Builder, program: RowProgram, names: dict[Register, Operand], shared: list[Buffer], thread: Register,
-        threads: int,
+        threads: int, width: int,
     ) -> None:  # fmt: skip
         self.b, self.program, self.names, self.shared = b, program, names, shared
-        self.thread, self.threads = thread, threads
+        self.thread, self.threads, self.width = thread, threads, width
         self.local: dict[Buffer | tuple[Buffer, Place], Buffer] = {}
         self.filled: set[tuple[Buffer, Place]] = set()
         self.known: dict[tuple[Buffer, Address], Operand] = {}
         self.since: dict[Buffer, set[Place | None]] = {}
         self.first: Operand | None = None
+        self.groups = 0
         steps = program.steps
         everything = [s for step in steps for s in (statements_of(step.body) if isinstance(step, Phase) else (step,))]
         self.written = {s.buffer for s in everything if isinstance(s, Store)}
@@ -117,11 +120,11 @@ class _Row:
         return (s.buffer, place) if place is not None and place[1] else None
 
     def rounds(self, columns: int) -> int:
-        """Return the columns of one thread."""
-        return -(-columns // self.threads)
+        """Return the groups of columns of one thread."""
+        return -(-columns // (self.threads * self.width))
 
     def allocate(self, key: Buffer | tuple[Buffer, Place], whole: Buffer) -> None:
-        size, name = self.rounds(whole.size), f"kept{len(self.local)}"
+        size, name = self.rounds(whole.size) * self.width, f"kept{len(self.local)}"
         self.local[key] = self.b.alloc(Buffer(name, whole.dtype, size, Space.LOCAL, written=True))
 
     # -- between phases
@@ -194,37 +197,69 @@ class _Row:
             self.b.add(Compute(result, carry.combine, (initial, total)))
 
     def columns(self, phase: Phase, body: Block, carries: Sequence[Carry]) -> tuple[Register, ...]:
-        """Write a loop over a thread's columns, unrolled if some lie in registers. Return the carries' results."""
-        k = Register(I64, "k")
-        changed = self.with_registers(phase, body, k)
+        """Write a loop over a thread's groups, unrolled if some lie in registers. Return the carries' results."""
+        k, groups = Register(I64, "k"), phase.length // self.width
         results = tuple(Register(c.register.dtype, "part") for c in carries)
-        inner, bounds, step = Builder(), (self.thread, index_constant(phase.length)), self.threads
-        if changed is body:
-            index = phase.loops[-1].index if len(phase.loops) == 1 else k
-            ends = self.column(inner, phase, body, index)
-            loop = For(index, *bounds, inner.finish(*ends), LoopKind.SERIAL, step, 1, tuple(carries), results)
+        outer = (
+            carries if self.width == 1 else [replace(c, register=Register(c.register.dtype, "acc")) for c in carries]
+        )
+        inner = Builder()
+        if not any(self.is_kept(phase, s) for s in statements_of(body)):
+            index = phase.loops[-1].index if len(phase.loops) == self.width == 1 else k
+            ends = self.group(inner, phase, body, (index, index), (carries, outer))
+            stop, step = index_constant(groups), self.threads
+            loop = For(index, self.thread, stop, inner.finish(*ends), LoopKind.SERIAL, step, 1, tuple(outer), results)
         else:
-            column = inner.compute(ScalarOp.MUL, k, self.threads)
-            column = inner.compute(ScalarOp.ADD, column, self.thread, name="j")
-            ends = self.inside(inner, phase, changed, column, carries)
-            rounds = index_constant(self.rounds(phase.length))
-            loop = For(k, index_constant(0), rounds, inner.finish(*ends), carries=tuple(carries), results=results)
-            loop = replace(loop, unrolled=True)
+            group = inner.compute(ScalarOp.MUL, k, self.threads)
+            group = inner.compute(ScalarOp.ADD, group, self.thread, name="j")
+            ends = self.inside(inner, phase, body, (k, group), (carries, outer))
+            start, stop = index_constant(0), index_constant(self.rounds(phase.length))
+            loop = For(k, start, stop, inner.finish(*ends), carries=tuple(outer), results=results, unrolled=True)
         self.b.add(loop)
         return results
 
+    def is_kept(self, phase: Phase, s: Statement) -> bool:
+        """Whether a statement accesses an array in registers, or memory that has one."""
+        return (isinstance(s, Load | Store) and s.buffer in self.local) or self.kept(phase, s) in self.local
+
     def inside(
-        self, inner: Builder, phase: Phase, body: Block, column: Operand, carries: Sequence[Carry]
-    ) -> list[Operand]:
-        """Write a column, if there is one: the last round may have fewer columns than threads."""
-        if phase.length % self.threads == 0:
-            return self.column(inner, phase, body, column)
-        with inner.if_(inner.compute(ScalarOp.LT, column, phase.length, name="inside")) as branch:
-            branch.yields(*self.column(inner, phase, body, column))
-        if carries:
+        self, inner: Builder, phase: Phase, body: Block, place: tuple[Operand, Operand],
+        carries: tuple[Sequence[Carry], Sequence[Carry]],
+    ) -> Sequence[Operand]:  # fmt: skip
+        """Write a group, if there is one: the last round may have fewer groups than threads."""
+        groups = phase.length // self.width
+        if groups % self.threads == 0:
+            return self.group(inner, phase, body, place, carries)
+        with inner.if_(inner.compute(ScalarOp.LT, place[1], groups, name="inside")) as branch:
+            branch.yields(*self.group(inner, phase, body, place, carries))
+        if carries[1]:
             with branch.otherwise as otherwise:
-                otherwise.yields(*(c.register for c in carries))
-        return list(branch.results)
+                otherwise.yields(*(c.register for c in carries[1]))
+        return branch.results
+
+    def group(
+        self, inner: Builder, phase: Phase, body: Block, place: tuple[Operand, Operand],
+        carries: tuple[Sequence[Carry], Sequence[Carry]],
+    ) -> Sequence[Operand]:  # fmt: skip
+        """Write a group of columns. Return its yields.
+
+        place: which of the thread's groups, and of the row's. carries: of the columns, and of the groups.
+        """
+        moves, (k, group) = Group(inner, self.width, f"w{self.groups}_"), place
+        self.groups += 1
+        if self.width == 1:
+            return self.column(inner, phase, self.with_registers(phase, body, address(k), moves, group), group)
+        changed = self.with_registers(phase, body, address((k, self.width), moves.element), moves, group)
+        each = Builder()
+        column = group
+        if not registers_read(changed).keys().isdisjoint(phase.axes.registers):
+            column = each.compute(ScalarOp.MUL, group, self.width)
+            column = each.compute(ScalarOp.ADD, column, moves.element, name="c")
+        ends = self.column(each, phase, changed, column)
+        within = [Carry(c.register, outer.register) for c, outer in zip(*carries, strict=True)]
+        results = tuple(Register(c.register.dtype, "part") for c in within)
+        moves.add(each.finish(*ends), within, results)
+        return results
 
     def column(self, inner: Builder, phase: Phase, body: Block, column: Operand) -> list[Operand]:
         """Write a phase's statements for one column. Return their yields."""
@@ -233,9 +268,11 @@ class _Row:
             inner.add(s)
         return [within.get(v, v) if isinstance(v, Register) else v for v in body.yields]
 
-    def with_registers(self, phase: Phase, body: Block, k: Register) -> Block:
-        """Return a phase's body with arrays in registers in the place of memory. k: which of the thread's columns."""
-        at = Address(0, ((k, 1),))
+    def with_registers(self, phase: Phase, body: Block, at: Address, moves: Group, group: Operand) -> Block:
+        """Return a phase's body with arrays in registers in the place of memory, and with wide accesses.
+
+        at: the place of the column in the thread's arrays.
+        """
 
         def change(s: Statement) -> Sequence[Statement]:
             if isinstance(s, Load | Store) and s.buffer in self.local:
@@ -243,10 +280,28 @@ class _Row:
             key = self.kept(phase, s)
             kept = None if key is None else self.local.get(key)
             if key is None or kept is None or not isinstance(s, Load):
-                return (s,)
+                if (
+                    not isinstance(s, Load | Store)
+                    or self.width == 1
+                    or not (place := column_place(phase, s))
+                    or not place[1]
+                ):
+                    return (s,)
+                return (moves.moved(s, self.start(phase, s, group)),)
             if key in self.filled:
                 return (Load(s.result, kept, at),)
             self.filled.add(key)
-            return (s, Store(kept, at, s.result))
+            if self.width == 1:
+                return (s, Store(kept, at, s.result))
+            first = Address(0, tuple((r, n) for r, n in at.terms if r is not moves.element))
+            moves.b.copy(View(kept, first), View(s.buffer, self.start(phase, s, group)), self.width)
+            return (Load(s.result, kept, at),)
 
         return with_statements(body, change)
+
+    def start(self, phase: Phase, s: Load | Store, group: Operand) -> Address:
+        """Return the address of a group's first column."""
+        place = column_place(phase, s)
+        assert place is not None, "wide accesses step by one"
+        terms = [(self.names.get(r, r), n) for r, n in place[0].terms]
+        return address(place[0].constant, *terms, (group, self.width))

@@ -2,7 +2,7 @@
 
     statements between    all threads compute them alike; one thread stores their results
     reductions            see `row_reductions`; every thread has the total
-    maps                  thread t takes columns t, t + T, t + 2T, ...
+    maps                  thread t takes columns t, t + T, t + 2T, ..., or groups of columns in this way
 
 A column belongs to the same thread in all of them. So an array that only the row itself reads, column by column, lies
 in registers (see `folds`). Values that several phases load lie there, too. Other memory is handed on after a barrier.

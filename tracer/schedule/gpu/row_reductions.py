@@ -2,7 +2,8 @@
 
 With T threads, a power of two that follows from the row's length and the number of rows:
 
-1. thread t joins elements t, t + T, t + 2T, ... in this order, starting from the operation's identity;
+1. thread t joins groups t, t + T, t + 2T, ... of neighbouring elements, starting from the operation's identity (see
+   `wide_accesses.row_width`);
 2. the 32 lanes of each warp join by halving: lane i with lane i ^ 16, then 8, 4, 2, 1;
 3. the T / 32 totals of the warps join in the same way, through shared memory;
 4. the reduction's initial value comes in from the left.

@@ -17,6 +17,7 @@ from tracer.ir.loop import (
     Barrier,
     Compute,
     Constant,
+    Copy,
     Fault,
     For,
     Function,
@@ -80,6 +81,12 @@ def _of(s: Statement) -> Iterator[tuple[str, Sequence[Statement]]]:
                 yield f"{kind} {s.buffer.name} without its mask", (replace(s, mask=None),)
             if isinstance(s, Store):
                 yield f"no store of {s.buffer.name}", ()
+        case Copy():
+            for name in ("target", "source"):
+                view = getattr(s, name)
+                for what, address in _addresses(view.start):
+                    yield f"copy's {name} {what}", (replace(s, **{name: replace(view, start=address)}),)
+            yield "copy of half", (replace(s, count=s.count // 2),)
         case For(kind=LoopKind.SERIAL):
             for what, stop in _values(s.stop):
                 yield f"loop to {what}", (replace(s, stop=stop),)

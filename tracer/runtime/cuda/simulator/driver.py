@@ -72,6 +72,10 @@ class SimulatedDriver:
         part: DeviceMemory = memory[start:stop]
         return part
 
+    def address(self, memory: DeviceMemory) -> int:
+        """Return the address of the first byte."""
+        return memory.address
+
     def copy(self, target: DeviceMemory, source: DeviceMemory) -> None:
         """Copy all bytes of `source` to the memory `target` of equal size."""
         copy(target, source)

@@ -65,6 +65,15 @@ template <class V, class T> SIM_INLINE void tr_store(Pointer<T> p, long long i, 
   memcpy(sim_write(p.memory, p.start + i, sizeof(V) / sizeof(T), 0), &v, sizeof v);
 }
 
+template <int N, class T, class U> SIM_INLINE void tr_load_wide(Pointer<T> x, long long k, Pointer<U> p, long long i) {
+  T v[N]; memcpy(v, sim_read(p.memory, p.start + i, N, 0), sizeof v);
+  for (int n = 0; n < N; ++n) x[k + n] = v[n];
+}
+template <int N, class T> SIM_INLINE void tr_store_wide(Pointer<T> p, long long i, Pointer<T> x, long long k) {
+  T v[N]; for (int n = 0; n < N; ++n) v[n] = x[k + n];
+  memcpy(sim_write(p.memory, p.start + i, N, 0), v, sizeof v);
+}
+
 template <class T> SIM_INLINE Pointer<T> tr_at(Pointer<T> p, long long i) { return p + i; }
 
 // -- threads together -------------------------------------------------------------------------------------------

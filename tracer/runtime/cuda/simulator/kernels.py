@@ -34,10 +34,13 @@ _KERNEL: Final = re.compile(r"__global__ void (?:__launch_bounds__\(\d+\) )?(\w+
 _POINTER: Final = re.compile(r"(const )?(\w+)\* __restrict__ (\w+)")
 _ARRAY: Final = re.compile(r"^( *)(__shared__ )?(\w+) (\w+)\[(\d+)\];", re.MULTILINE)
 _MEETING: Final = re.compile(r"__syncthreads|_sync\(|__nanosleep|tr_grid_barrier")
-_HALF: Final = {
+_OWN: Final = {
     "widen_f16": "static f32 tr_widen_f16(f16 x) { return (f32)bits<_Float16>(x); }\n",
     "shorten_f16": "static f16 tr_shorten_f16(f32 x) { return bits<f16>((_Float16)x); }\n",
-}  # in place of the machine's own instructions
+    "vector": "",
+    "load_wide": "",
+    "store_wide": "",
+}  # in place of the machine's own instructions, or in kernel.h
 
 
 class Order(IntEnum):
@@ -191,8 +194,8 @@ def _three(extent: int | Sequence[int]) -> Any:
 
 def checked_text(text: str) -> str:
     """Return the text with checked pointers and arrays, and code that enters each kernel; its lines stay in place."""
-    for name, half in _HALF.items():
-        text = text.replace(HELPERS[name], half.rstrip("\n") + "\n" * HELPERS[name].count("\n"))
+    for name, own in _OWN.items():
+        text = text.replace(HELPERS[name], own.rstrip("\n") + "\n" * HELPERS[name].count("\n"))
     entries = [_entry(name, _parameters(given)) for name, given in _KERNEL.findall(text)]
     text = _POINTER.sub(lambda m: f"Pointer<{m[1] or ''}{m[2]}> {m[3]}", text)
     text = _ARRAY.sub(_array, text)
