@@ -68,9 +68,12 @@ def test_eigenvalues_and_vectors_make_up_hard_matrices(dtype: str, n: int, rng: 
         assert errors(unit, (adjoint(wide) @ wide, unit)) < ALLOWED
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("shape", "full"), [((2, 2), True), ((5, 3), False), ((3, 5), True), ((1, 4), False),
-                                             ((8, 7), True)])  # fmt: skip
+FORMS = [((2, 2), True), ((5, 3), False), ((3, 5), True), ((1, 4), False), ((8, 7), True)]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "full"), [(dtype, *form) for dtype, form in covering(DTYPES, FORMS, least=10)]
+)
 def test_singular_values_and_vectors_make_up_hard_matrices(
     dtype: str, shape: tuple[int, int], full: bool, rng: np.random.Generator
 ) -> None:

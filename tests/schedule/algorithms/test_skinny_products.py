@@ -95,7 +95,7 @@ def test_skinny_products(m: int, n: int, k: int, form: str, dtype: str) -> None:
 
 @pytest.mark.parametrize(
     ("few", "form", "dtype", "many"),
-    covering(range(2, 8), FORMS, ["float32", "float64"], [(1003, 259), (70, 1100), (5001, 50)], least=48),
+    covering(range(2, 8), FORMS, ["float32", "float64"], [(1003, 259), (70, 1100), (5001, 50)], least=24),
 )
 def test_large_matrices_beside_few_rows_or_columns(few: int, form: str, dtype: str, many: tuple[int, int]) -> None:
     rows, k = many

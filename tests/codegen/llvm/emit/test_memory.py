@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
-from itertools import product
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -42,26 +42,37 @@ from tracer.ir.scalar import ScalarOp
 
 @pytest.mark.parametrize(("dtype", "bits"), covering([BOOL, I8, F16, F32, I64], WIDTHS), ids=str)
 def test_lanes_load_with_every_stride(dtype: DType, bits: int) -> None:
-    for stride, lanes in product((-3, -2, -1, 0, 1, 2, 3, 4, 5, 8, 9), (8, 16)):
-        for count in (1, 16, 21):
-            extent = abs(stride) * (count - 1) + 1
-            base = extent - 1 if stride < 0 else 0
-            source = values_of(dtype, extent)
+    for stride in (-3, -2, -1, 0, 1, 2, 3, 4, 5, 8, 9):
+        loops = [(count, lanes) for count in (1, 16, 21) for lanes in (8, 16)]
+        extents = [abs(stride) * (count - 1) + 1 for count, _ in loops]
+        bases = [extent - 1 if stride < 0 else 0 for extent in extents]
+        sources = [values_of(dtype, extent) for extent in extents]
+        outs = loads_of(dtype, [(*of, stride, base) for of, base in zip(loops, bases, strict=True)], sources, bits)
+        for (count, lanes), base, source, out in zip(loops, bases, sources, outs, strict=True):
+            assert same(out, source[[base + stride * k for k in range(count)]]), (stride, count, lanes)
 
-            def body(
-                a: Any, o: Any, stride: int = stride, base: int = base, count: int = count, lanes: int = lanes
-            ) -> list[Statement]:
-                def rounds(i: Register) -> list[Statement]:
-                    x = Register(dtype)
-                    where = at((i, stride), constant=base) if stride else at(constant=base)
-                    return [Load(x, a, where), Store(o, at((i, 1)), x)]
 
-                return [loop(count, rounds, lanes=lanes)]
+def loads_of(
+    dtype: DType, loops: Sequence[tuple[int, int, int, int]], sources: Sequence[Any], bits: int
+) -> list[np.ndarray[Any, Any]]:
+    """What loops of one program load, each by its count, lanes, stride and base, from an array of its own."""
 
-            out = np.zeros(count, dtype)
-            names = [("a", dtype, extent, False), ("o", dtype, count, True)]
-            run(module_of(names, body), [source, out], vector_bits=bits)
-            assert same(out, source[[base + stride * k for k in range(count)]]), (stride, lanes)
+    def body(*buffers: Any) -> list[Statement]:
+        written = []
+        for a, o, (count, lanes, stride, base) in zip(buffers[::2], buffers[1::2], loops, strict=True):
+
+            def rounds(i: Register, a: Any = a, o: Any = o, stride: int = stride, base: int = base) -> list[Statement]:
+                x = Register(dtype)
+                where = at((i, stride), constant=base) if stride else at(constant=base)
+                return [Load(x, a, where), Store(o, at((i, 1)), x)]
+
+            written.append(loop(count, rounds, lanes=lanes))
+        return written
+
+    outs = [np.zeros(count, dtype) for count, *_ in loops]
+    both = [x for pair in zip(sources, outs, strict=True) for x in pair]
+    run(module_of([(f"x{n}", dtype, x.size, n % 2 == 1) for n, x in enumerate(both)], body), both, vector_bits=bits)
+    return outs
 
 
 def _before_a_page_nobody_may_read(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -79,19 +90,11 @@ def _before_a_page_nobody_may_read(values: np.ndarray[Any, Any]) -> np.ndarray[A
 @pytest.mark.parametrize("bits", WIDTHS)
 @pytest.mark.parametrize("lanes", [2, 8, 16])
 def test_strided_loads_end_at_the_last_element(lanes: int, bits: int) -> None:
-    for stride, count in product((2, 3, 8), (1, 2, 3, 6, 7, 13, 16, 21)):
-        source = _before_a_page_nobody_may_read(values_of(F32, stride * (count - 1) + 1))
-
-        def body(a: Any, o: Any, stride: int = stride, count: int = count) -> list[Statement]:
-            def rounds(i: Register) -> list[Statement]:
-                x = Register(F32)
-                return [Load(x, a, at((i, stride))), Store(o, at((i, 1)), x)]
-
-            return [loop(count, rounds, lanes=lanes)]
-
-        out = np.zeros(count, F32)
-        run(module_of([("a", F32, source.size, False), ("o", F32, count, True)], body), [source, out], vector_bits=bits)
-        assert same(out, source[::stride]), (stride, count)
+    for stride in (2, 3, 8):
+        loops = [(count, lanes, stride, 0) for count in (1, 2, 3, 6, 7, 13, 16, 21)]
+        sources = [_before_a_page_nobody_may_read(values_of(F32, stride * (n - 1) + 1)) for n, *_ in loops]
+        for source, out in zip(sources, loads_of(F32, loops, sources, bits), strict=True):
+            assert same(out, source[::stride]), (stride, out.size)
 
 
 @pytest.mark.parametrize(("dtype", "bits"), covering([BOOL, I8, BF16, F32, F64], WIDTHS), ids=str)
