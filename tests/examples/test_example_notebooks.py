@@ -11,7 +11,7 @@ import pytest
 from tools import gallery_notebooks
 
 THOROUGH = os.environ.get("TRACER_HYPOTHESIS_PROFILE") == "thorough"
-RUN = gallery_notebooks.names() if THOROUGH else ["ensemble"]
+RUN = gallery_notebooks.names() if THOROUGH else ["components"]
 
 
 @pytest.mark.parametrize("name", gallery_notebooks.names())

@@ -17,7 +17,7 @@ import tracer.numpy as tnp
 from tracer import config, grad, jit, lax, vmap
 from tracer.runtime.system.long_calls import PATIENCE
 
-DELAY = 0.1
+DELAY = 0.05
 HEARD = 8.0  # seconds of the processors: above any noise of a machine, below the shortest whole call's time
 
 Nest = Callable[[Any], Any]
