@@ -7,7 +7,8 @@ from typing import Final
 _GRAD = "tracer.grad(f) differentiates functions: arrays keep no gradients"
 _PLACE = "arrays are values: x = x + v, or x = x.at[i].set(v), in place of methods that end in _"
 _DTYPE = "x.astype(dtype)"
-_DEVICE = "arrays lie on the CPU; tracer.device_put moves trees"
+_DEVICE = "tracer.device_put(x, device) moves arrays and trees of them"
+_AT = "x.at[indices].set(v), or .add(v)"
 
 # Of arrays
 MEMBERS: Final[dict[str, str]] = {
@@ -15,12 +16,18 @@ MEMBERS: Final[dict[str, str]] = {
     **dict.fromkeys(("add_", "mul_", "sub_", "div_", "zero_", "fill_", "copy_", "clamp_"), _PLACE),
     **dict.fromkeys(("double", "float", "half", "int", "long", "bool", "to"), _DTYPE),
     **dict.fromkeys(("cpu", "cuda", "is_cuda", "pin_memory"), _DEVICE),
+    **dict.fromkeys(
+        ("scatter", "scatter_", "scatter_add", "scatter_add_", "index_add", "index_add_", "index_put_"), _AT
+    ),
+    **dict.fromkeys(("new_zeros", "new_ones", "new_full"), "tracer.numpy.zeros(shape, x.dtype)"),
+    "bmm": "x @ y",
     "chunk": "tracer.numpy.array_split(x, parts, axis)",
     "clamp": "x.clip(low, high)",
     "contiguous": "all arrays are contiguous: leave it out",
     "dim": "x.ndim",
     "expand": "tracer.numpy.broadcast_to(x, shape)",
     "expand_as": "tracer.numpy.broadcast_to(x, y.shape)",
+    "gather": "tracer.numpy.take_along_axis(x, indices, axis)",
     "index_select": "x.take(indices, axis)",
     "is_contiguous": "all arrays are contiguous",
     "masked_fill": "tracer.numpy.where(mask, value, x)",
@@ -30,6 +37,7 @@ MEMBERS: Final[dict[str, str]] = {
     "numel": "x.size",
     "numpy": "numpy.asarray(x)",
     "permute": "x.transpose(axes)",
+    "repeat_interleave": "x.repeat(count, axis)",
     "select": "x[:, i] takes one index of an axis",
     "softmax": "tracer.nn.softmax(x, axis)",
     "t": "x.T",
@@ -74,9 +82,14 @@ NAMES: Final[dict[str, dict[str, str]]] = {
         **dict.fromkeys(("autograd", "backward", "enable_grad", "no_grad", "set_grad_enabled"), _GRAD),
         **dict.fromkeys(("rand", "randn", "randint", "randperm", "manual_seed", "Generator"), _KEYS),
         **dict.fromkeys(("Module", "Parameter"), _LAYERS),
+        **dict.fromkeys(("bmm", "mm"), "tracer.numpy.matmul"),
+        **dict.fromkeys(("relu", "sigmoid", "softmax"), "tracer.nn has it"),
         "cat": "tracer.numpy.concatenate",
         "compile": "tracer.jit",
         "cuda": _DEVICE,
+        "gather": "tracer.numpy.take_along_axis",
+        "permute": "tracer.numpy.transpose",
+        "unsqueeze": "tracer.numpy.expand_dims",
         **{name: _NUMPYS.format(name) for name in (
             "arange", "eye", "exp", "full", "linspace", "log", "matmul", "ones", "ones_like", "sin", "stack", "sum",
             "where", "zeros", "zeros_like",
