@@ -500,6 +500,40 @@ def _sparse_rows(w: World) -> Any:
     return product
 
 
+def _newton_once(w: World) -> Any:
+    @w.root.njit
+    def root(a):
+        s = a
+        while abs(s * s - a) > 1e-12 * a:
+            s = 0.5 * (s + a / s)
+        return s
+
+    return root
+
+
+def _sweeps(w: World) -> Any:
+    @w.root.njit
+    def sweeps(u):
+        n = u.shape[0]
+        u, v = u.copy(), np.ones(u.shape)
+        p, q = np.ones(u.shape), np.ones(u.shape)
+        for _ in range(20):
+            v[:] = p[:] = q[:] = 1.0
+            for i in range(1, n - 1):
+                for j in range(1, n - 1):
+                    pivot = 1.2 - 0.1 * p[i, j - 1]
+                    right = 0.1 * u[j, i - 1] + 0.8 * u[j, i] + 0.1 * u[j, i + 1]
+                    p[i, j] = 0.1 / pivot
+                    q[i, j] = (right + 0.1 * q[i, j - 1]) / pivot
+            for j in range(n - 2, 0, -1):
+                for i in range(1, n - 1):
+                    v[j, i] = p[i, j] * v[j + 1, i] + q[i, j]
+            u, v = v, u
+        return u
+
+    return sweeps
+
+
 def _edit_distance(w: World) -> Any:
     @w.root.njit
     def distance(s, t):
@@ -519,6 +553,8 @@ BY_BEGINNING: Final[dict[str, Maker]] = {
     "call with one": lambda w: w.root.njit(lambda x: x + x),
     "call with ten": lambda w: w.root.njit(lambda *xs: xs[0] + xs[9]),
     "floyd-warshall f8 400": _floyd_warshall,
+    "newton, one call f8": _newton_once,
+    "sweeps by columns f8 200x200, 20 steps": _sweeps,
     "sparse rows by windows f8 20000x16": _sparse_rows,
     "edit distance i8 300x300": _edit_distance,
     "edit distance by indices i8 300x300": _edit_distance,

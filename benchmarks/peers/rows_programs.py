@@ -342,6 +342,7 @@ ROWS = [
         lambda: (uniform(10**5, dtype="f8"),),
         lambda w: w.root.vmap(_newton(w)),
     ),
+    Row("newton, one call f8", "loops", lambda: (np.float64(0.7),), _newton),
     Row(
         "lorenz f8, 1e4 steps",
         "loops",
