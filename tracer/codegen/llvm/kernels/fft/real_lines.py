@@ -20,12 +20,7 @@ def real_texts(s: Shape, one: Shape) -> str:
 
     one: the shape of single numbers.
     """
-    return "\n".join((_apart(s), _together(s), row_texts(s, one)))
-
-
-def row_texts(s: Shape, one: Shape) -> str:
-    """Return `row.apart` and `row.together` alone."""
-    return "\n".join((_row_apart(s, one), _row_together(s, one)))
+    return "\n".join((_apart(s), _together(s), row_apart(s, one), row_together(s, one)))
 
 
 def _split(c: Code, a: Pair, b: Pair, w: Pair) -> tuple[Pair, Pair]:
@@ -152,7 +147,7 @@ def _row_pairs(s: Shape, one: Shape, *, joins: bool) -> str:
 {loop("s", "%stop", "%end", 1, of_one)}"""
 
 
-def _row_apart(s: Shape, one: Shape) -> str:
+def row_apart(s: Shape, one: Shape) -> str:
     """Return `apart` of one line, which may be in place."""
     e = s.element
     return f"""\
@@ -176,7 +171,7 @@ entry:
 }}"""
 
 
-def _row_together(s: Shape, one: Shape) -> str:
+def row_together(s: Shape, one: Shape) -> str:
     """Return the routine `together` for a single line, with its result in other memory."""
     e = s.element
     return f"""\

@@ -17,7 +17,7 @@ from typing import Final
 
 from tracer.codegen.llvm.kernels.fft.butterflies import LANES, Code, Pair, lanes_of, transform
 from tracer.codegen.llvm.kernels.fft.layouts import text_of, transposed
-from tracer.codegen.llvm.kernels.fft.real_lines import row_texts
+from tracer.codegen.llvm.kernels.fft.real_lines import row_apart, row_together
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept, loop
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import Shape, attributes
 
@@ -43,12 +43,12 @@ def short_text(fft_type: str, n1: int, n2: int, kind: str, vector_bits: int | No
     one.lanes, one.vector, one.suffix = 1, f"<1 x {s.element}>", f"v1f{8 * s.size}"
     shapes = {each.suffix: each.vector for each in (s, eight, one)}
     declared = "\n".join(f"declare {v} @llvm.fma.{suffix}({v}, {v}, {v})" for suffix, v in shapes.items())
-    is_real = fft_type in ("RFFT", "IRFFT")
+    halves = {"RFFT": row_apart, "IRFFT": row_together}.get(fft_type)
     return f"""\
 declare void @tracer_share(ptr, ptr, i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
 {declared}
-{row_texts(eight, one) if is_real else ""}
+{halves(eight, one) if halves else ""}
 {_some(s, fft_type, n1, n2)}
 {_entry(s, fft_type, n1, n2, kind)}
 {attributes(s)}
