@@ -12,7 +12,8 @@ import pytest
 import tracer.numpy as tnp
 from tests.grids import covering
 from tracer import config, jit
-from tracer.codegen.llvm.kernels.fft.plans import radices, roots
+from tracer.codegen.llvm.kernels.fft.butterflies import roots
+from tracer.codegen.llvm.kernels.fft.plans import radices
 from tracer.primitives.linalg.fourier import fft, transformed
 
 RNG = np.random.default_rng(11)
@@ -124,6 +125,16 @@ def test_roots_of_unity_are_rounded_once(n: int) -> None:
     exact_quarters = {0: (1, 0), 1: (0, -1), 2: (-1, 0), 3: (0, 1)}
     for quarter in range(4 if n % 4 == 0 else 0):
         assert tuple(found[quarter * n // 4]) == exact_quarters[quarter]
+
+
+@pytest.mark.parametrize("n", [7, 27, 169, 256])
+def test_errors_are_of_a_few_roundings(n: int) -> None:
+    """Constants of radices that were rounded at large angles doubled these errors."""
+    j, x = np.arange(n), RNG.standard_normal((40, n)) + 1j * RNG.standard_normal((40, n))
+    angles = 2 * np.longdouble("3.14159265358979323846264338") * (np.outer(j, j) % n) / n
+    exact = x @ (np.cos(angles) - 1j * np.sin(angles))
+    error = np.linalg.norm(np.asarray(jit(tnp.fft.fft)(x)) - exact) / np.linalg.norm(exact)
+    assert error < {7: 1.2e-16, 27: 2.2e-16, 169: 2.8e-16, 256: 2.2e-16}[n]
 
 
 def test_radices_multiply_to_the_length() -> None:

@@ -11,9 +11,11 @@ serves all lanes, and no lane is moved.
 
 from __future__ import annotations
 
-from math import cos, pi, sin, sqrt
+from math import sqrt
 from struct import pack, unpack
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
 
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import loop
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import Shape, attributes
@@ -32,6 +34,22 @@ def lanes_of(kind: str, vector_bits: int | None = None) -> Shape:
     machine, s = Shape(kind, vector_bits), Shape(kind, vector_bits, bits)
     s.bits = machine.bits
     return s
+
+
+REAL: Final[dict[str, np.dtype[Any]]] = {"f32": np.dtype(np.float32), "f64": np.dtype(np.float64)}
+
+
+def roots(places: Any, n: int, kind: str) -> Any:
+    """Return exp(-2πi t / n) as pairs, [*s, 2], for integers t [*s], from angles of at most an eighth of a circle."""
+    t = np.asarray(places, np.int64) % n
+    eighth, rest = np.divmod(8 * t, n)
+    angles = (2 * np.pi / (8 * n)) * np.where(eighth & 1, n - rest, rest)
+    near, far = np.cos(angles), np.sin(angles)
+    is_turned = (eighth + 1) & 2
+    result = np.empty((*t.shape, 2), REAL[kind])
+    result[..., 0] = np.where(is_turned, far, near) * (1 - ((eighth + 2) >> 2 & 1) * 2)
+    result[..., 1] = np.where(is_turned, near, far) * ((eighth >> 2) * 2 - 1)
+    return result
 
 
 class Code:
@@ -148,6 +166,11 @@ class Code:
         places = list(range(self.s.lanes))[::-1]
         return self.shuffle(x[0], x[0], places), self.shuffle(x[1], x[1], places)
 
+    def root(self, place: int, n: int) -> Pair:
+        """Return the vectors of exp(-2πi place / n)."""
+        re, im = roots(place, n, "f64")
+        return self.constant(float(re)), self.constant(float(im))
+
     def plus(self, x: Pair, y: Pair) -> Pair:
         return self.add(x[0], y[0]), self.add(x[1], y[1])
 
@@ -208,8 +231,7 @@ def _sixteen(c: Code, x: list[Pair]) -> list[Pair]:
             if j * k == 4:
                 parts[j][k] = im, c.neg(re)
             else:
-                angle = pi * j * k / 8
-                parts[j][k] = c.times((re, im), (c.constant(cos(angle)), c.constant(-sin(angle))))
+                parts[j][k] = c.times((re, im), c.root(j * k, 16))
     joined = [_four(c, [part[k] for part in parts]) for k in range(4)]
     return [joined[k % 4][k // 4] for k in range(16)]
 
@@ -226,7 +248,7 @@ def _odd(c: Code, x: list[Pair]) -> list[Pair]:
     for k in pairs:
         even, odd = x[0], ("", "")
         for j, total, difference in zip(pairs, sums, differences, strict=True):
-            cosine, sine = (c.constant(f(2 * pi * (j * k % r) / r)) for f in (cos, sin))
+            cosine, sine = c.root(-j * k, r)
             even = c.fma(total[0], cosine, even[0]), c.fma(total[1], cosine, even[1])
             if j == 1:
                 odd = c.mul(difference[0], sine), c.mul(difference[1], sine)

@@ -22,10 +22,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tracer.codegen.llvm.kernels.fft.butterflies import LANES, NAME, RADICES
+from tracer.codegen.llvm.kernels.fft.butterflies import LANES, NAME, RADICES, REAL, roots
 from tracer.codegen.llvm.toolchain.target import bits_in_force
-
-_REAL: Final[dict[str, np.dtype[Any]]] = {"f32": np.dtype(np.float32), "f64": np.dtype(np.float64)}
 
 
 @cache
@@ -41,19 +39,6 @@ def radices(n: int) -> tuple[int, ...]:
             found.append(radix)
             n //= radix
     return tuple(found) if n == 1 else ()
-
-
-def roots(places: Any, n: int, kind: str) -> Any:
-    """Return exp(-2πi t / n) as pairs, [*s, 2], for integers t [*s], from angles of at most an eighth of a circle."""
-    t = np.asarray(places, np.int64) % n
-    eighth, rest = np.divmod(8 * t, n)
-    angles = (2 * np.pi / (8 * n)) * np.where(eighth & 1, n - rest, rest)
-    near, far = np.cos(angles), np.sin(angles)
-    is_turned = (eighth + 1) & 2
-    result = np.empty((*t.shape, 2), _REAL[kind])
-    result[..., 0] = np.where(is_turned, far, near) * (1 - ((eighth + 2) >> 2 & 1) * 2)
-    result[..., 1] = np.where(is_turned, near, far) * ((eighth >> 2) * 2 - 1)
-    return result
 
 
 Address = Callable[[str], int]
@@ -128,7 +113,7 @@ def _chirp(kind: str, n: int, longer: int) -> tuple[Any, Any]:
     response[:n] = chirp[:, 0] - 1j * chirp[:, 1]
     response[longer - n + 1 :] = response[1:n][::-1]
     spectrum = np.fft.fft(response) / longer
-    return chirp.astype(_REAL[kind]), spectrum.view(np.float64).astype(_REAL[kind])
+    return chirp.astype(REAL[kind]), spectrum.view(np.float64).astype(REAL[kind])
 
 
 def _steps(kind: str, n: int, address_of: Address) -> tuple[Any, ...]:
