@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -260,33 +261,49 @@ REAL = {F32: F32, F64: F64, C64: F32, C128: F64}
 
 
 def product(dtype: DType, batch: int, m: int, n: int, k: int, ta: bool, tb: bool, shared_b: bool = False) -> Module:
-    parts = dtype.itemsize // REAL[dtype].itemsize
-    strides = (m * k, 0 if shared_b else k * n)
-    sizes = (batch * m * k * parts, (1 if shared_b else batch) * k * n * parts, batch * m * n * parts)
+    return products(dtype, [(batch, m, n, k)], ta, tb, shared_b)
 
-    def body(a: Any, b: Any, o: Any) -> list[Statement]:
-        numbers = (batch, m, n, k, int(ta), int(tb), *strides)
-        views = (View(a), View(b), View(o))
-        return [Library(f"gemm_{short_name(dtype)}", (*views, *(integer(x) for x in numbers)))]
 
-    names = [(name, REAL[dtype], size, name == "o") for name, size in zip("abo", sizes, strict=True)]
+def products(
+    dtype: DType, shapes: Sequence[tuple[int, int, int, int]], ta: bool, tb: bool, shared_b: bool = False
+) -> Module:
+    """A call for each shape, on two factors and an output of its own."""
+    parts, names = dtype.itemsize // REAL[dtype].itemsize, []
+    for number, (batch, m, n, k) in enumerate(shapes):
+        sizes = (batch * m * k * parts, (1 if shared_b else batch) * k * n * parts, batch * m * n * parts)
+        names += [(f"{name}{number}", REAL[dtype], size, name == "o") for name, size in zip("abo", sizes, strict=True)]
+
+    def body(*buffers: Any) -> list[Statement]:
+        calls: list[Statement] = []
+        for number, (batch, m, n, k) in enumerate(shapes):
+            numbers = (batch, m, n, k, int(ta), int(tb), m * k, 0 if shared_b else k * n)
+            views = map(View, buffers[3 * number : 3 * number + 3])
+            calls.append(Library(f"gemm_{short_name(dtype)}", (*views, *(integer(x) for x in numbers))))
+        return calls
+
     return main_of(names, body)
+
+
+SMALL = (
+    (1, 3, 5, 7), (4, 2, 3, 1), (3, 1, 4, 6), (2, 5, 1, 4), (1, 1, 1, 3), (0, 2, 2, 2), (2, 0, 3, 4), (2, 3, 4, 0),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", [F32, F64, C64, C128], ids=short_name)
 @pytest.mark.parametrize(("ta", "tb"), [(False, False), (False, True), (True, False), (True, True)])
 def test_products_are_numpys(dtype: DType, ta: bool, tb: bool) -> None:
-    rng = np.random.default_rng(3)
-    for batch, m, n, k in ((1, 3, 5, 7), (4, 2, 3, 1), (3, 1, 4, 6), (2, 5, 1, 4), (1, 1, 1, 3), (0, 2, 2, 2),
-                           (2, 0, 3, 4), (2, 3, 4, 0)):  # fmt: skip
+    rng, flat, found = np.random.default_rng(3), [], []
+    for batch, m, n, k in SMALL:
         a = rng.integers(-4, 5, (batch, m, k)) + (1j * rng.integers(-4, 5, (batch, m, k)) if dtype.kind == "c" else 0)
         b = rng.integers(-4, 5, (batch, k, n)) + (1j * rng.integers(-4, 5, (batch, k, n)) if dtype.kind == "c" else 0)
         stored_a = np.ascontiguousarray(a.swapaxes(1, 2) if ta else a).astype(dtype)
         stored_b = np.ascontiguousarray(b.swapaxes(1, 2) if tb else b).astype(dtype)
         out = np.full((batch, m, n), np.nan, dtype)
-        flat = [x.reshape(-1).view(REAL[dtype]) for x in (stored_a, stored_b, out)]
-        run(product(dtype, batch, m, n, k, ta, tb), flat)
-        assert (out == a @ b).all(), (batch, m, n, k)
+        flat += [x.reshape(-1).view(REAL[dtype]) for x in (stored_a, stored_b, out)]
+        found.append((out, a @ b))
+    run(products(dtype, SMALL, ta, tb), flat)
+    for shape, (out, expected) in zip(SMALL, found, strict=True):
+        assert (out == expected).all(), shape
 
 
 LARGE = (
