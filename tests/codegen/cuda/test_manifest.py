@@ -70,11 +70,16 @@ class Host:
     def invoke(self, step: dict[str, Any]) -> None:
         kernel = self.of["kernels"][step["function"]]
         given: list[Any] = []
-        for a, p in zip(step["arguments"], kernel["parameters"], strict=True):
+        for a, p in zip(step["arguments"], kernel["parameters"], strict=not step["stacks"]):
             given.append(self.view(a).view(_dtype(p["dtype"])) if p["pointer"] else self.value(a))
-        if kernel["grid"]:
-            given += [self.record] if kernel["fault_record"] else []
-            self.kernels.launch(step["function"], kernel["grid"], kernel["block"], given)
+        if step["stacks"]:
+            self.on_stacks(step, kernel, given)
+        elif kernel["grid"]:
+            self.launch(step["function"], kernel, given)
+
+    def launch(self, name: str, kernel: dict[str, Any], given: list[Any]) -> None:
+        record = [self.record] if kernel["fault_record"] else []
+        self.kernels.launch(name, kernel["grid"], kernel["block"], [*given, *record])
 
     def copy(self, step: dict[str, Any]) -> None:
         copy(self.view(step["target"], step["count"]), self.view(step["source"], step["count"]))
@@ -109,22 +114,32 @@ class Host:
     def _if(self, step: dict[str, Any]) -> None:
         self.run(step["then" if self.value(step["predicate"]) else "otherwise"]["steps"])
 
-    # Stacks: items that reverse loops keep
+    # Stacks: items that reverse loops keep, in memory that kernels share
 
-    def stackpush(self, step: dict[str, Any]) -> None:
-        self.stacks[step["stack"]].append(DeviceMemory.holding(self.view(step["source"], step["count"]).get()))
-
-    def stackpop(self, step: dict[str, Any]) -> None:
-        copy(self.view(step["target"], step["count"]), self.stacks[step["stack"]].pop())
-
-    def stackread(self, step: dict[str, Any]) -> None:
-        copy(self.view(step["target"], step["count"]), self.stacks[step["stack"]][int(self.value(step["index"]))])
+    def on_stacks(self, step: dict[str, Any], kernel: dict[str, Any], given: list[Any]) -> None:
+        """Launch a kernel on stacks, again while it may have ended for lack of room."""
+        *memory, _ = kernel["parameters"][len(given) :]
+        while True:
+            sizes, held = [], []
+            for use in step["stacks"]:
+                stack, rounds = self.stacks[use["stack"]], 1 if use["rounds"] is None else self.value(use["rounds"])
+                room = len(stack) + max(use["room"] * int(rounds), len(stack))
+                held.append(DeviceMemory.empty(room * use["size"], np.uint8))
+                for n, item in enumerate(stack):
+                    copy(held[-1][n * use["size"] : (n + 1) * use["size"]], item)
+                sizes += [len(stack), room]
+            lengths = DeviceMemory.holding(np.array(sizes))
+            typed = [x.view(_dtype(p["dtype"])) for x, p in zip(held, memory, strict=True)]
+            self.launch(step["function"], kernel, [*given, *typed, lengths])
+            is_full = False
+            for use, x, length, room in zip(step["stacks"], held, lengths.get()[::2], sizes[1::2], strict=True):
+                self.stacks[use["stack"]] = [x[n * use["size"] : (n + 1) * use["size"]] for n in range(length)]
+                is_full |= use["rounds"] is None and length + use["room"] > room
+            if not is_full:
+                return
 
     def stackreset(self, step: dict[str, Any]) -> None:
         self.stacks[step["stack"]].clear()
-
-    def stacklength(self, step: dict[str, Any]) -> None:
-        self.registers[step["result"]] = len(self.stacks[step["stack"]])
 
 
 def softmax(x: Any) -> Any:

@@ -44,6 +44,7 @@ from tracer.ir.loop import (
     Shuffle,
     Space,
     StackPush,
+    StackUse,
     Statement,
     Store,
     Update,
@@ -364,6 +365,7 @@ ARGUMENT_DEFECTS: list[tuple[str, Callable[[], Invoke]]] = [
     ("'nest' takes an operand for 'x'", lambda: Invoke("nest", (View(OUT), View(A)))),
     ("'nest' takes f32 for 'x', got i64", lambda: Invoke("nest", (View(OUT), N))),
     ("'nest' writes to input buffer 'a'", lambda: Invoke("nest", (View(A), ONE))),
+    ("stack 3 of 0", lambda: Invoke("nest", (), stacks=(StackUse(3, 8),))),
 ]
 
 

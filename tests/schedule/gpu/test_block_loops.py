@@ -14,18 +14,22 @@ from tests.laws.cases import Case, cases_of
 from tests.laws.sampling import generator
 from tests.runtime.cuda.simulator.running import run, simulated
 from tests.runtime.programs import call_host
-from tracer import grad, jit, lax
+from tracer import grad, jit, lax, vmap
 from tracer.codegen.cuda.emit import emit_cuda
 from tracer.codegen.reference.interpreter import interpret
 from tracer.codegen.status import Status
-from tracer.ir.loop import Buffer, For, Function, If, Load, Module, Space, While
+from tracer.ir.dtypes import F64, I64
+from tracer.ir.loop import Buffer, For, Function, If, Invoke, Load, Module, Space, View, While
+from tracer.ir.loop.build import Builder, address
 from tracer.ir.loop.check import check_module
 from tracer.ir.loop.walk import statements_of
 from tracer.ir.program import Program
 from tracer.ir.target import CUDA
 from tracer.ir.types import array_type
 from tracer.passes.pipeline import optimize
+from tracer.runtime.cuda.simulator.driver import SimulatedDriver
 from tracer.runtime.cuda.simulator.kernels import Order
+from tracer.schedule.gpu.block_loops import loops_to_kernels
 from tracer.schedule.pipeline import GPU_PIPELINE, gpu_schedule
 from tracer.trace.stage import stage
 
@@ -117,6 +121,90 @@ def test_any_trip_count_gives_the_bits_of_the_cpu(trips: int, x: Any) -> None:
     assert [np.asarray(v).tobytes() for v in got] == [np.asarray(v).tobytes() for v in wanted]
 
 
+def climbed(step: Callable[[Any], Any], x: Any, limit: float) -> Any:
+    return lax.while_loop(lambda x: x.sum() < limit, step, x)
+
+
+STACKS: dict[str, Callable[[Any], Any]] = {
+    "an array": grad(lambda x: climbed(lambda x: x + tnp.cos(x), x, 9).sum()),
+    "a number": lambda x: grad(lambda x: climbed(lambda x: x + tnp.cos(x), x, 1.5))(x[0, 0]),
+    "a branch": grad(
+        lambda x: climbed(lambda x: lax.cond(x.sum() > 3, tnp.exp, lambda x: x + tnp.cos(x), x), x, 9).sum()
+    ),
+    "lanes": vmap(grad(lambda x: climbed(lambda x: x + tnp.cos(x), x**2, 3).sum())),
+}
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_reverse_loops_with_stacks_are_kernels(name: str) -> None:
+    program = program_of(STACKS[name], X)
+    assert decisions(agree(program, [X])) == set()
+    _, block, flat = both(program, [X])
+    source = emit_cuda(block)
+    assert any(s.stacks for s in statements_of(source.entry.body) if isinstance(s, Invoke))
+    wanted = [x.tobytes() for x in run(source, flat, simulated())[0]]
+    outputs = [np.zeros(p.size, p.dtype) for p in source.parameters if p.space is Space.OUTPUT]
+    assert interpret(block, [*flat, *outputs]).status is Status.DONE
+    assert [x.tobytes() for x in outputs] == wanted
+    if name == "a number":
+        assert [x.tobytes() for x in run(source, flat, simulated(arch="sm_90"))[0]] == wanted
+
+
+@pytest.mark.parametrize(("trips", "launches"), [(0, 1), (1, 1), (2, 1), (20_000, 3)])
+def test_a_gradient_launches_again_only_for_more_room(
+    trips: int, launches: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """20,000 items of 8 bytes double the room for 8,192 of them twice."""
+
+    def steps(a: Any) -> Any:
+        return lax.while_loop(lambda c: c[0] < trips, lambda c: (c[0] + 1, c[1] * (1.0 - a * c[1])), (0, a))[1]
+
+    slope = jit(grad(steps))
+    launched: list[str] = []
+    launch = SimulatedDriver.launch
+
+    def noted(driver: SimulatedDriver, module: Any, kernel: Any, arguments: Sequence[Any]) -> None:
+        launched.append(kernel.name)
+        launch(driver, module, kernel, arguments)
+
+    monkeypatch.setattr(SimulatedDriver, "launch", noted)
+    got = slope(tracer.device_put(0.3, "cuda-sim"))
+    assert np.asarray(got).tobytes() == np.asarray(slope(0.3)).tobytes()
+    assert [launched.count(name) for name in ("loop0", "loop1")] == [launches, 1]
+
+
+def test_every_step_on_a_stack_is_a_kernel_s() -> None:
+    given = Buffer("in0", F64, 6, Space.INPUT)
+    outputs = [Buffer(f"out{i}", F64 if i < 2 else I64, 8, Space.OUTPUT, written=True) for i in range(3)]
+    held, b = Buffer("t", F64, 2, Space.ARENA, written=True), Builder()
+    b.reset(0)
+    with b.for_("i", 0, 3) as each:
+        b.push(0, View(given, address((each.index, 2))), 2)
+        b.push(0, given, 2)
+        b.pop(0, held, 2)
+        b.read_item(0, each.index, View(outputs[0], address((each.index, 2))), 2)
+        b.store(outputs[2], each.index, b.length(0, 16))
+    b.read_item(0, 3, View(outputs[0], address(6)), 2)
+    with b.for_("i", 0, 4) as each:
+        b.pop(0, View(outputs[1], address((each.index, 2))), 2)
+    with b.for_("i", 3, 8) as each:
+        b.push(0, given, 2)
+        b.store(outputs[2], each.index, b.length(0, 16))
+        b.reset(0)
+    module = Module((Function("main", (given, *outputs), b.finish()),), "main", 16, 1)
+    block = loops_to_kernels(module)
+    check_module(block)
+    assert decisions(block) == set()
+    x = np.arange(1.0, 7.0)
+    wanted = [[*x, 0, 0], [*x[4:], *x[2:4], *x[:2], 0, 0], [1, 2, 3, 1, 1, 1, 1, 1]]
+    for order in Order:
+        assert [list(v) for v in run(emit_cuda(block), [x], simulated(order))[0]] == wanted
+    arrays = [np.zeros(8, p.dtype) for p in outputs]
+    for each_module in (module, block):
+        assert interpret(each_module, [x, *arrays]).status is Status.DONE
+        assert [list(v) for v in arrays] == wanted
+
+
 @pytest.mark.parametrize("trips", [0, 1, 2])
 def test_any_length_of_a_scan_gives_the_bits_of_the_host_s(trips: int) -> None:
     x = X[0, :, None] * np.ones(trips)
@@ -132,6 +220,7 @@ def test_a_fault_ends_a_loop_that_its_garbage_never_would(i: Any) -> None:
     x = np.arange(5.0)
     host, block, flat = both(program_of(climb, x, i), [x, i])
     assert decisions(block) == set()
+    assert "u64* fault" in emit_cuda(block).text  # not restricted: NVRTC would keep the word across barriers
     wanted = run(emit_cuda(host), flat, simulated())[1]
     assert wanted is not None
     for order in Order:
@@ -159,9 +248,9 @@ def test_loops_of_scalars_are_one_thread_s() -> None:
     [
         lambda x: lax.fori_loop(0, 3, lambda _, x: call_host(np.sin, x), x),
         lambda x: lax.fori_loop(0, 3, lambda _, x: tnp.sin(x[::-1]), tnp.arange(16385.0) * x[0, 0]),
-        grad(lambda x: lax.while_loop(lambda x: x.sum() < 9, lambda x: x + tnp.cos(x), x).sum()),
+        grad(lambda x: climbed(lambda x: climbed(lambda x: x + tnp.cos(x), x, 9), x, 40).sum()),
     ],
-    ids=["callbacks", "more elements than a block takes", "stacks"],
+    ids=["callbacks", "more elements than a block takes", "pushes in a loop within"],
 )
 def test_loops_with_steps_of_the_host_stay_there(function: Callable[[Any], Any]) -> None:
     module = gpu_schedule(program_of(function, X), CUDA)[1].module

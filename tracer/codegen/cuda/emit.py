@@ -17,7 +17,7 @@ from tracer.codegen.cuda.types import PREAMBLE, memory_name, type_name
 from tracer.errors import DeviceError, InternalError, message
 from tracer.ir import loop
 from tracer.ir.loop.text import Printer
-from tracer.ir.loop.walk import statements_of
+from tracer.ir.loop.walk import Access, accesses_of, statements_of
 
 
 def emit_cuda(module: loop.Module) -> CudaSource:
@@ -66,8 +66,10 @@ def _kernel(f: Frame) -> Kernel:
         f.function.name, _extent(f, grid, MAX_BLOCKS), _extent(f, block, MAX_THREADS), _shared(grid.body),
         f.function.parameters, faults,
     )  # fmt: skip
-    parameters = [_parameter(f, p) for p in f.function.parameters]
-    parameters += ["u64* __restrict__ fault"] if faults else []
+    handed_on = _handed_on(f.function)
+    parameters = [_parameter(f, p, may_change=p in handed_on) for p in f.function.parameters]
+    leaves = any(isinstance(s, loop.Leave) for s in statements_of(f.function.body))
+    parameters += [f"u64*{'' if leaves else ' __restrict__'} fault"] if faults else []
     head = f'extern "C" __global__ void __launch_bounds__({kernel.block}) {kernel.name}({", ".join(parameters)})'
     with f.braces(head):
         f.do(f"const {f.define(grid.index)} = blockIdx.x;")
@@ -94,12 +96,26 @@ def _shared(block: loop.Block) -> int:
     return sum(prod((buffer.size, buffer.dtype.itemsize)) for buffer in buffers)
 
 
-def _parameter(f: Frame, parameter: loop.Buffer | loop.Register) -> str:
-    """Return a parameter's declaration. Written buffers overlap no other parameter, so all of them are restricted."""
+def _handed_on(function: loop.Function) -> set[loop.Buffer]:
+    """Return the buffers in which threads of a block hand each other values: stored to, read, and barriers between."""
+    inside = list(statements_of(function.body))
+    if not any(isinstance(s, loop.Barrier) for s in inside):
+        return set()
+    accesses = [(buffer, access) for s in inside for buffer, _, access in accesses_of(s)]
+    stored = {buffer for buffer, access in accesses if access is Access.WRITE}
+    return stored.intersection(buffer for buffer, access in accesses if access is Access.READ)
+
+
+def _parameter(f: Frame, parameter: loop.Buffer | loop.Register, *, may_change: bool) -> str:
+    """Return a parameter's declaration. Written buffers overlap no other parameter, so they are restricted.
+
+    may_change: whether other threads may write it. Behind `__restrict__`, NVRTC moves its reads across barriers.
+    """
     if isinstance(parameter, loop.Register):
         return f"{type_name(parameter.dtype)} {f.name(parameter)}"
     const = "" if parameter.written else "const "
-    return f"{const}{memory_name(parameter.dtype)}* __restrict__ {f.name(parameter)}"
+    restrict = "" if may_change else " __restrict__"
+    return f"{const}{memory_name(parameter.dtype)}*{restrict} {f.name(parameter)}"
 
 
 # -- the entry -----------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any, Final, assert_never
 
 import numpy as np
 
-from tracer.codegen.reference import control
+from tracer.codegen.reference import control, stacks
 from tracer.codegen.reference.conversions import choose
 from tracer.codegen.reference.frame import FaultRecord, Frame, Return
 from tracer.codegen.reference.library import LIBRARY_REFERENCE, Span
@@ -21,7 +21,6 @@ from tracer.codegen.reference.steps import Step, compute_step, load_step, store_
 from tracer.codegen.status import Status
 from tracer.errors import InternalError, message
 from tracer.ir import loop
-from tracer.ir.dtypes import BOOL
 from tracer.ir.loop.text import Printer
 from tracer.ir.reductions import identity
 
@@ -103,13 +102,13 @@ def run_statement(f: Frame, s: loop.Statement) -> None:
         case loop.Prefix():
             _prefix(f, s)
         case loop.StackPush():
-            _push(f, s)
+            stacks.push(f, s)
         case loop.StackPop():
-            _pop(f, s)
+            stacks.pop(f, s)
         case loop.StackRead():
-            _read_item(f, s)
+            stacks.read_item(f, s)
         case loop.StackWrite():
-            _write_item(f, s)
+            stacks.write_item(f, s)
         case loop.StackLength():
             f.values[s.result] = np.int64(len(f.call.stacks[s.stack]) // s.size)
         case loop.StackReset():
@@ -190,52 +189,13 @@ def _transpose(f: Frame, s: loop.Transpose) -> None:
             write.write(target + row * s.target_stride + column, value, f.mask, f.clock)
 
 
-def _push(f: Frame, s: loop.StackPush) -> None:
-    region, start = f.view(s.source)
-    stack, data = f.call.stacks[s.stack], region.read_span(start, s.count, f.clock).tobytes()
-    if f.call.stack_limit is not None and len(stack) + len(data) > f.call.stack_limit:
-        f.call.status = Status.NO_MEMORY
-        raise Return
-    stack.extend(data)
-
-
-def _pop(f: Frame, s: loop.StackPop) -> None:
-    region, start = f.view(s.target)
-    stack, size = f.call.stacks[s.stack], s.count * region.dtype.itemsize
-    top = bytes(stack[max(0, len(stack) - size) :]) or bytes(size)
-    del stack[max(0, len(stack) - size) :]
-    _fill(f, region, start, top, s.stack)
-
-
-def _read_item(f: Frame, s: loop.StackRead) -> None:
-    region, start = f.view(s.target)
-    stack, size = f.call.stacks[s.stack], s.count * region.dtype.itemsize
-    place = int(f.value(s.index)) * size
-    _fill(f, region, start, bytes(stack[place : place + size]) or bytes(size), s.stack)
-
-
-def _fill(f: Frame, region: Any, start: int, data: bytes, stack: int) -> None:
-    if len(data) % region.dtype.itemsize:
-        raise Violation(f"takes {len(data)} bytes off stack {stack} for {region.dtype}")
-    values = np.frombuffer(data, region.dtype)
-    region.write_span(start, values.view(np.uint8) if region.dtype == BOOL else values, f.clock)
-
-
-def _write_item(f: Frame, s: loop.StackWrite) -> None:
-    region, start = f.view(s.source)
-    stack, data = f.call.stacks[s.stack], region.read_span(start, s.count, f.clock).tobytes()
-    place = int(f.value(s.index)) * len(data)
-    if f.call.stack_limit is not None and place + len(data) > f.call.stack_limit:
-        f.call.status = Status.NO_MEMORY
-        raise Return
-    stack.extend(bytes(max(0, place - len(stack))))
-    stack[place : place + len(data)] = data
-
-
 # -- calls -------------------------------------------------------------------------------------------
 
 
 def _invoke(f: Frame, s: loop.Invoke) -> None:
+    if s.stacks:
+        stacks.invoke(f, s, partial(_callee, f, s))
+        return
     if s.share is None:
         run_function(_callee(f, s))
         return
@@ -254,11 +214,11 @@ def _invoke(f: Frame, s: loop.Invoke) -> None:
 
 
 def _callee(f: Frame, s: loop.Invoke) -> Frame:
-    """Return a frame of the function with its arguments, except the arguments of `share`."""
+    """Return a frame of the function with its arguments, except the arguments of `share` and `stacks`."""
     callee = f.call.functions[s.function]
     inner = Frame(f.call, callee, f.run_block)
     written = []
-    for argument, parameter in zip(s.arguments, callee.parameters, strict=s.share is None):
+    for argument, parameter in zip(s.arguments, callee.parameters, strict=not (s.share or s.stacks)):
         if isinstance(argument, loop.View):
             assert isinstance(parameter, loop.Buffer), "the verifier has matched them"
             region, start = f.view(argument)

@@ -318,18 +318,34 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
+class StackUse:
+    """Stack on whose memory an invoked kernel works. size: bytes of an item.
+
+    room: items that must fit behind the stack's end when the kernel begins, in each of `rounds` where that is given.
+    Without `rounds` the kernel ends early where no more of them fit. It then runs again, with more room.
+    """
+
+    stack: int
+    size: int
+    room: int = 0
+    rounds: Operand | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Invoke:
     """Call of another function of the module, with one view or operand for each of its parameters.
 
     share: the function's last two parameters are i64 registers, and it runs for parts (begin, end) that make up
     `share`. The parts must be independent of each other. inlined: whether a CPU's code has the function's body in
-    place of this call, the only one.
+    place of this call, the only one. stacks: the function's last parameters are the memory of each of them, of size 0,
+    and i64 `sizes`. These are the length and the room of each stack, in items. The function may change the lengths.
     """
 
     function: str
     arguments: tuple[View | Operand, ...]
     share: Share | None = None
     inlined: bool = False
+    stacks: tuple[StackUse, ...] = ()
 
 
 class Along(Enum):

@@ -207,6 +207,9 @@ class FunctionCheck:
             yield f"stack {s.stack} of {self.module.stacks}"
         if not isinstance(s, loop.Invoke):
             return
+        for use in s.stacks:
+            if not 0 <= use.stack < self.module.stacks:
+                yield f"stack {use.stack} of {self.module.stacks}"
         callee = self.functions.get(s.function)
         if callee is None:
             yield f"'{s.function}' is not a function of the module"
@@ -219,7 +222,7 @@ class FunctionCheck:
 
     def _written(self, s: loop.Invoke, callee: loop.Function) -> Iterator[str]:
         """Yield a sentence for each read-only buffer that the callee writes."""
-        for argument, parameter in zip(s.arguments, callee.parameters, strict=s.share is None):
+        for argument, parameter in zip(s.arguments, callee.parameters, strict=not (s.share or s.stacks)):
             if isinstance(argument, loop.View) and isinstance(parameter, loop.Buffer) and parameter.written:
                 given = argument.buffer
                 if given.space in _READ_ONLY:

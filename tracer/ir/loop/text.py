@@ -249,7 +249,8 @@ class Printer:
                 return f"reset stack {s.stack}"
             case loop.Invoke():
                 shared = "" if s.share is None else f" share 0..{s.share.count} by {s.share.grain}"
-                return f"invoke {s.function}({self._arguments(s.arguments)}){shared}{' inlined' * s.inlined}"
+                used = "".join([f" {self._use(use)}" for use in s.stacks])
+                return f"invoke {s.function}({self._arguments(s.arguments)}){shared}{' inlined' * s.inlined}{used}"
             case loop.Library():
                 return f"library {s.name}({self._arguments(s.arguments)}){_kernel(s.kernel)}"
             case loop.Callback():
@@ -262,6 +263,11 @@ class Printer:
                 return next(self._statement(s))
             case _:
                 assert_never(s)
+
+    def _use(self, use: loop.StackUse) -> str:
+        room = f" room {use.room}" if use.room else ""
+        rounds = "" if use.rounds is None else f" a round of {self._index(use.rounds)}"
+        return f"stack {use.stack} in items of {use.size} bytes{room}{rounds}"
 
     def _where(self, mask: loop.Operand | None) -> str:
         return "" if mask is None else f" where {self.operand(mask)}"

@@ -267,6 +267,11 @@ def argument_problems(s: loop.Invoke, parameters: Sequence[loop.Buffer | loop.Re
             yield f"'{s.function}' is shared, and does not end in two i64 parameters"
         if s.share.count < 0 or s.share.grain < 1:
             yield f"shares {s.share.count} in parts of {s.share.grain}"
+    if s.stacks:
+        count = len(s.stacks) + 1
+        parameters, own = parameters[:-count], parameters[-count:]
+        if len(own) != count or not all(isinstance(p, loop.Buffer) for p in own) or own[-1].dtype != I64:
+            yield f"'{s.function}' works on {len(s.stacks)} stacks, and does not end in their memory and sizes"
     if len(s.arguments) != len(parameters):
         yield f"'{s.function}' takes {len(parameters)} arguments, got {len(s.arguments)}"
         return

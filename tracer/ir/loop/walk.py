@@ -212,7 +212,10 @@ def operands_of(statement: Statement) -> tuple[Operand, ...]:
             return (statement.predicate,)
         case Fault():
             return (statement.predicate, statement.position, *statement.values)
-        case Invoke() | Library():
+        case Invoke():
+            given = [a for a in statement.arguments if not isinstance(a, View)]
+            return (*given, *_present(*(use.rounds for use in statement.stacks)))
+        case Library():
             return tuple([a for a in statement.arguments if not isinstance(a, View)])
         case Shuffle():
             return (statement.value,)

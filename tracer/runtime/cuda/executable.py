@@ -16,6 +16,7 @@ from tracer.errors import DeviceError, InternalError, message
 from tracer.ir import loop
 from tracer.ir.dtypes import BOOL
 from tracer.runtime.cuda.driver import Driver, Memory, storage
+from tracer.runtime.cuda.stacks import Stack
 
 _NO_FAULT: Final = (1 << 64) - 1
 _U8: Final = np.dtype(np.uint8)
@@ -82,10 +83,7 @@ class _Left(Exception):  # noqa: N818 - control flow
 
 
 class _Call:
-    """One call: the memory behind the entry's buffers, the host's registers, and the stacks.
-
-    A stack is a list of items in the device's memory. Their count is the host's, so that it may grow.
-    """
+    """One call: the memory behind the entry's buffers, the host's registers, and the stacks."""
 
     def __init__(self, of: Executable, memory: dict[loop.Buffer, Memory], arena: Memory, record: Memory | None) -> None:
         self.of = of
@@ -94,7 +92,7 @@ class _Call:
         self.arena = arena
         self.record = record
         self.registers: dict[loop.Register, Any] = {}
-        self.stacks: list[list[Memory]] = [[] for _ in range(of.source.stacks)]
+        self.stacks = [Stack(of.driver) for _ in range(of.source.stacks)]
 
     def start(self) -> None:
         try:
@@ -158,7 +156,32 @@ class _Call:
         if not kernel.grid:
             return  # CUDA rejects an empty grid
         arguments = [self.argument(a) for a in step.arguments]
-        self.driver.launch(self.of.module, kernel, [*arguments, self.record] if kernel.faults else arguments)
+        record = [self.record] if kernel.faults else []
+        if not step.stacks:
+            self.driver.launch(self.of.module, kernel, [*arguments, *record])
+            return
+        while True:
+            sizes = self.sizes(step.stacks)
+            held = self.driver.upload(sizes)
+            stacks = [(self.stacks[use.stack], int(n)) for use, n in zip(step.stacks, sizes[:, 1], strict=True)]
+            memory = [self.driver.part(stack.memory, 0, room * stack.size) for stack, room in stacks]
+            self.driver.launch(self.of.module, kernel, [*arguments, *memory, held, *record])
+            last = kernel.parameters[-1]
+            if isinstance(last, loop.Buffer) and not last.written:
+                return
+            found = self.driver.download(held, sizes.dtype).reshape(sizes.shape)
+            for (stack, _), count in zip(stacks, found[:, 0], strict=True):
+                stack.count = int(count)
+            if not any(u.rounds is None and n + u.room > room for u, (n, room) in zip(step.stacks, found, strict=True)):
+                return
+
+    def sizes(self, uses: Sequence[loop.StackUse]) -> np.ndarray[Any, Any]:
+        """Return the length and the room of each stack, once there is the room that a kernel needs."""
+        found = []
+        for use in uses:
+            stack, rounds = self.stacks[use.stack], 1 if use.rounds is None else max(0, int(self.value(use.rounds)))
+            found.append((stack.count, stack.reserve(stack.count + use.room * rounds, use.size)))
+        return np.array(found, np.int64)
 
     def argument(self, argument: loop.View | loop.Operand) -> Any:
         if isinstance(argument, loop.View):
@@ -192,39 +215,27 @@ class _Call:
             self.copy(self.view(target, value.nbytes), self.driver.upload(value))
 
     def on_stack(self, s: OnStack) -> None:
+        stack = self.stacks[s.stack]
         match s:
             case loop.StackPush():
-                self.stacks[s.stack].append(self.kept(s.source, s.count))
+                stack.push(self.item(s.source, s.count))
             case loop.StackWrite():
-                items, index = self.stacks[s.stack], int(self.value(s.index))
-                zeros = s.count * s.source.buffer.dtype.itemsize
-                items += [self.zeros(zeros) for _ in range(len(items), index + 1)]
-                items[index] = self.kept(s.source, s.count)
+                stack.write(int(self.value(s.index)), self.item(s.source, s.count))
             case loop.StackPop():
-                items = self.stacks[s.stack]
-                self.given(s.target, s.count, items.pop() if items else None)
+                stack.pop(self.item(s.target, s.count))
             case loop.StackRead():
-                items, index = self.stacks[s.stack], int(self.value(s.index))
-                self.given(s.target, s.count, items[index] if 0 <= index < len(items) else None)
+                stack.read(int(self.value(s.index)), self.item(s.target, s.count))
             case loop.StackLength():
-                self.registers[s.result] = np.int64(len(self.stacks[s.stack]))
+                self.registers[s.result] = np.int64(stack.count)
             case loop.StackReset():
-                self.stacks[s.stack].clear()
+                stack.count = 0
 
     def zeros(self, size: int) -> Memory:
         return self.driver.upload(np.zeros(size, np.uint8))
 
-    def kept(self, source: loop.View, count: int) -> Memory:
-        """Return a copy of some elements in memory of its own."""
-        size = count * source.buffer.dtype.itemsize
-        item = self.driver.empty(size)
-        self.copy(item, self.view(source, size))
-        return item
-
-    def given(self, target: loop.View, count: int, item: Memory | None) -> None:
-        """Copy a stack's item to some elements; zeros where there is none."""
-        size = count * target.buffer.dtype.itemsize
-        self.copy(self.view(target, size), self.zeros(size) if item is None else item)
+    def item(self, view: loop.View, count: int) -> Memory:
+        """Return the memory of some elements."""
+        return self.view(view, count * view.buffer.dtype.itemsize)
 
 
 def _bytes(buffer: loop.Buffer) -> int:

@@ -12,17 +12,17 @@ leave: all threads look at the record between two barriers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Final
 
 from tracer.ir import loop
 from tracer.ir.dtypes import BOOL, I64
-from tracer.ir.loop.build import Builder, address
+from tracer.ir.loop.build import address
 from tracer.ir.loop.walk import Access, accesses_of, blocks_of, statements_of
 from tracer.ir.scalar import ScalarOp
+from tracer.schedule.gpu.block_stacks import OnStack, Stacks, Steps
 from tracer.schedule.terms.clone import Copier, Names
 
 _MAX_THREADS: Final = 512
@@ -105,66 +105,43 @@ def _operations(block: loop.Block) -> int:
 
 
 def block_kernel(
-    steps: Sequence[loop.Statement], grids: Mapping[str, Grid], names: Mapping[loop.Buffer, loop.Buffer], threads: int
-) -> loop.Block:
+    steps: Sequence[loop.Statement], grids: Mapping[str, Grid], names: Mapping[loop.Buffer, loop.Buffer], threads: int,
+    stacks: Stacks,
+) -> loop.Block:  # fmt: skip
     """Return a kernel of one block that runs steps of the entry. names: its memory, by the entry's."""
-    return _Writer(grids, names, threads).kernel(steps)
+    return _Writer(grids, names, threads, stacks).kernel(steps)
 
 
-class _Writer:
-    """Writer of one kernel.
+class _Writer(Steps):
+    """Writer of one kernel. known: values of cells that the host's part stored. outermost: the loop or branch."""
 
-    read, stored: memory accessed since the last barrier. known: values of cells that the host's part stored.
-    """
-
-    def __init__(self, grids: Mapping[str, Grid], names: Mapping[loop.Buffer, loop.Buffer], threads: int) -> None:
-        self.grids, self.names, self.threads = grids, names, threads
-        self.shared = [b for b in names.values() if b.space is loop.Space.SHARED]
-        self.b = Builder()
-        self.read: set[loop.Buffer] = set()
-        self.stored: set[loop.Buffer] = set()
+    def __init__(
+        self, grids: Mapping[str, Grid], names: Mapping[loop.Buffer, loop.Buffer], threads: int, stacks: Stacks
+    ) -> None:
+        super().__init__(names, threads, stacks)
+        self.grids = grids
+        self.shared = [*(b for b in names.values() if b.space is loop.Space.SHARED), *stacks.cells]
         self.known: dict[loop.Buffer, loop.Operand] = {}
         self.inlined = 0
 
     def kernel(self, steps: Sequence[loop.Statement]) -> loop.Block:
         """Write the kernel."""
-        block, thread = loop.Register(I64, "b"), loop.Register(I64, "t")
-        self.thread = thread
+        block, self.outermost = loop.Register(I64, "b"), steps[-1]
         inside = list(statements_of(loop.Block(tuple(steps))))
         self.faults = any(self.grids[i.function].faults for i in inside if isinstance(i, loop.Invoke))
         with self.inside() as b:
-            if any(isinstance(i, loop.Store) for i in inside):
-                self.first = b.compute(ScalarOp.EQ, thread, 0, name="first")
+            if self.stacks.cells or any(isinstance(i, loop.Store) for i in inside):
+                self.first = b.compute(ScalarOp.EQ, self.thread, 0, name="first")
+            self.begin_stacks()
             for s in steps:
                 self.statement(s)
+            self.end_stacks()
         bounds = loop.index_constant(0), loop.index_constant(self.threads)
-        each = loop.For(thread, *bounds, b.finish(), loop.LoopKind.THREAD)
+        each = loop.For(self.thread, *bounds, b.finish(), loop.LoopKind.THREAD)
         body = loop.Block((*map(loop.Alloc, self.shared), each))
         return loop.Block((loop.For(block, bounds[0], loop.index_constant(1), body, loop.LoopKind.BLOCK),))
 
-    # -- order of accesses
-
-    def meet(self, reads: Iterable[loop.Buffer] = (), stores: Iterable[loop.Buffer] = ()) -> None:
-        """Write a barrier where a step's accesses depend on accesses since the last one."""
-        read, stored = set(reads), set(stores)
-        if not self.stored.isdisjoint(read | stored) or not self.read.isdisjoint(stored):
-            self.barrier()
-        self.read |= read
-        self.stored |= stored
-
-    def barrier(self) -> None:
-        """Write a barrier if memory was accessed since the last one."""
-        if self.read or self.stored:
-            self.b.barrier()
-            self.read, self.stored = set(), set()
-
     # -- steps of the host
-
-    @contextmanager
-    def inside(self) -> Iterator[Builder]:
-        outer, self.b = self.b, Builder()
-        yield self.b
-        self.b = outer
 
     def block(self, block: loop.Block, *, repeats: bool = False) -> loop.Block:
         """Return a block's steps. repeats: whether an iteration may follow."""
@@ -199,7 +176,8 @@ class _Writer:
             case loop.If():
                 self.branch(s)
             case _:
-                raise AssertionError(s)
+                assert isinstance(s, OnStack), s
+                self.on_stack(s)
 
     def host_loop(self, s: loop.For | loop.While) -> None:
         """Write a loop. Accesses of a While's condition are the last ones before its body, and after the loop."""
@@ -207,6 +185,8 @@ class _Writer:
         self.barrier()
         if isinstance(s, loop.While):
             condition = self.block(s.condition)
+            if s is self.outermost and self.stacks.ends_early:
+                condition = self.with_room(condition)
             accessed = set(self.read), set(self.stored)
             self.b.add(loop.While((), condition, self.block(s.body, repeats=True), ()))
             self.read, self.stored = accessed
@@ -233,11 +213,7 @@ class _Writer:
 
     def copy(self, s: loop.Copy) -> None:
         """Write a copy of memory."""
-        self.meet([s.source.buffer], [s.target.buffer])
-        source, target = self.names[s.source.buffer], self.names[s.target.buffer]
-        with self.b.for_("i", self.thread, s.count, step=self.threads) as each:
-            value = self.b.load(source, address(s.source.start, each.index))
-            self.b.store(target, address(s.target.start, each.index), value)
+        self.move(s.count, s.source, s.target)
 
     # -- kernels
 

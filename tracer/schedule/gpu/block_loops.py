@@ -19,6 +19,7 @@ from typing import Final
 from tracer.ir import loop
 from tracer.ir.loop.walk import accesses_of, registers_read, results_of, share_bytes, statements_of, with_blocks
 from tracer.schedule.gpu.block_kernels import Grid, block_kernel, grid_of
+from tracer.schedule.gpu.block_stacks import OnStack, Stacks, stacks_of
 from tracer.schedule.gpu.threads import WARP
 
 MAX_OPERATIONS: Final = 1 << 14
@@ -59,8 +60,9 @@ class _Merging:
         """Return a block of the entry with its outermost loops and branches as kernels where they fit."""
         done: list[loop.Statement] = []
         for s in block.statements:
-            loads = self.loads(s, done) if isinstance(s, loop.For | loop.While | loop.If) else []
-            merged = self.merged(loop.Block((*loads, s))) if isinstance(s, loop.For | loop.While | loop.If) else None
+            stacks = stacks_of(s) if isinstance(s, loop.For | loop.While | loop.If) else None
+            loads = [] if stacks is None or stacks.pushes else self.loads(s, done)
+            merged = None if stacks is None else self.merged(loop.Block((*loads, s)), stacks)
             if merged is not None:
                 done = [before for before in done if before not in loads]
             done.append(merged or with_blocks(s, self.block))
@@ -78,13 +80,14 @@ class _Merging:
             written |= self.written(loop.Block((earlier,)))
         return found
 
-    def merged(self, inside: loop.Block) -> loop.Invoke | None:
+    def merged(self, inside: loop.Block, stacks: Stacks) -> loop.Invoke | None:
         """Return the launch of a kernel that runs a loop or branch, None where a block cannot."""
         if not all(map(self.fits, statements_of(inside))):
             return None
         grids = [self.grids[i.function] for i in statements_of(inside) if isinstance(i, loop.Invoke)]
         threads = max([WARP, *(grid.width for grid in grids)])
-        room = _SHARED_BYTES - sum(_bytes(b) * grid.at_once(threads) for grid in grids for b in grid.shared)
+        room = _SHARED_BYTES - sum(map(_bytes, stacks.cells))
+        room -= sum(_bytes(b) * grid.at_once(threads) for grid in grids for b in grid.shared)
         counts, written = Counter(_buffers(inside)), self.written(inside)
         own = [b for b, n in counts.items() if b.space is loop.Space.ARENA and n == self.uses[b]]
         outer = [b for b in counts if b not in own]
@@ -94,7 +97,7 @@ class _Merging:
         names = {b: replace(b, space=loop.Space.ARGUMENT, offset=0, written=b in written) for b in outer}
         arguments: list[loop.View | loop.Operand] = [loop.View(b) for b in outer]
         for b in own:
-            is_shared = _bytes(b) <= room
+            is_shared = _bytes(b) <= room and not stacks.ends_early
             names[b] = replace(b, space=loop.Space.SHARED if is_shared else loop.Space.ARGUMENT, offset=0)
             if is_shared:
                 room -= _bytes(b)
@@ -102,13 +105,13 @@ class _Merging:
                 arguments.append(loop.View(self.moved(b)))
         parameters = [b for b in names.values() if b.space is loop.Space.ARGUMENT]
         given = _free(inside)
-        body = block_kernel(inside.statements, self.grids, names, threads)
-        kernel = loop.Function(f"loop{len(self.made)}", (*parameters, *given), body)
+        body = block_kernel(inside.statements, self.grids, names, threads, stacks)
+        kernel = loop.Function(f"loop{len(self.made)}", (*parameters, *given, *stacks.parameters), body)
         grid = grid_of(kernel)
         assert grid is not None
         self.grids[kernel.name] = grid
         self.made.append(kernel)
-        return loop.Invoke(kernel.name, (*arguments, *given))
+        return loop.Invoke(kernel.name, (*arguments, *given), stacks=stacks.uses)
 
     def moved(self, b: loop.Buffer) -> loop.Buffer:
         """Return memory for a buffer that shares no byte with any other."""
@@ -121,12 +124,12 @@ class _Merging:
         match s:
             case loop.Invoke():
                 return self.grids[s.function].operations <= MAX_OPERATIONS and self.grids[s.function].may_share_a_block
-            case loop.Copy():
+            case loop.Copy() | loop.StackPush() | loop.StackPop() | loop.StackRead():
                 return s.count <= MAX_OPERATIONS
             case loop.For():
                 return s.kind is loop.LoopKind.SERIAL and not s.carries
             case _:
-                return isinstance(s, loop.While | loop.If | loop.Load | loop.Store | loop.Leave)
+                return isinstance(s, loop.While | loop.If | loop.Load | loop.Store | loop.Leave | OnStack)
 
     def written(self, block: loop.Block) -> set[loop.Buffer]:
         """Return the entry's buffers that a block writes."""
@@ -135,10 +138,10 @@ class _Merging:
             match s:
                 case loop.Store():
                     found.add(s.buffer)
-                case loop.Copy():
+                case loop.Copy() | loop.StackPop() | loop.StackRead():
                     found.add(s.target.buffer)
                 case loop.Invoke():
-                    for a, p in zip(s.arguments, self.grids[s.function].parameters, strict=True):
+                    for a, p in zip(s.arguments, self.grids[s.function].parameters, strict=not s.stacks):
                         if isinstance(a, loop.View) and isinstance(p, loop.Buffer) and p.written:
                             found.add(a.buffer)
                 case _:

@@ -31,7 +31,7 @@ _OPTIONS: Final = (
 _MAX_ACCESSES: Final = 200_000_000
 
 _KERNEL: Final = re.compile(r"__global__ void (?:__launch_bounds__\(\d+\) )?(\w+)\(([^)]*)\) \{")
-_POINTER: Final = re.compile(r"(const )?(\w+)\* __restrict__ (\w+)")
+_POINTER: Final = re.compile(r"(const )?\b(\w+)\*(?: __restrict__)? (\w+)")
 _ARRAY: Final = re.compile(r"^( *)(__shared__ )?(\w+) (\w+)\[(\d+)\];", re.MULTILINE)
 _MEETING: Final = re.compile(r"__syncthreads|_sync\(|__nanosleep|tr_grid_barrier")
 _OWN: Final = {
