@@ -19,7 +19,7 @@ from tracer.ir.program import Literal, Program, Var
 from tracer.ir.types import is_differentiable, tangent_type
 from tracer.primitives.base.broadcasting import broadcast_in_dim
 from tracer.primitives.elementwise.arithmetic import add_p
-from tracer.trace.array import Array, concrete
+from tracer.trace.array import FOLLOWS, Array, concrete
 from tracer.trace.prepared_program import PreparedProgram
 from tracer.trace.stage import stage
 from tracer.trace.state import state
@@ -112,10 +112,18 @@ def _pull_entry(entry: Entry, pending: dict[Var, Any]) -> bool:
         return True
     state.source = entry.source
     are_raw = True
+    alone = not any(type(x) is Array for x in entry.values) and any(_is_numpys(c) for c in arriving)
     for input, cotangent in zip(entry.inputs, _pulled(entry, arriving), strict=True):
         if cotangent is not None:
+            if alone and type(cotangent) is Array and cotangent._trace is None:
+                cotangent._atom = FOLLOWS
             are_raw = _add(pending, input, cotangent) and are_raw
     return are_raw
+
+
+def _is_numpys(x: Any) -> bool:
+    """Whether a cotangent is a NumPy array's, which goes to the device of the values that it meets."""
+    return type(x) is Array and x._trace is None and x._atom is FOLLOWS
 
 
 def _operand(x: Any, variable: Var) -> Operand:
@@ -132,7 +140,7 @@ def _add(pending: dict[Var, Any], variable: Var, cotangent: Any) -> bool:
             cotangent = execute(add_p, (x, cotangent), {})[0]
         else:
             cotangent = Context.add(x, cotangent)
-    is_raw = cotangent.__class__ is Array and cotangent._trace is None
+    is_raw = cotangent.__class__ is Array and cotangent._trace is None and cotangent._atom is not FOLLOWS
     pending[variable] = cotangent._value if is_raw else cotangent
     return is_raw
 

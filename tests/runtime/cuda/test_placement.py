@@ -176,3 +176,16 @@ def test_devices_are_a_table_in_notebooks() -> None:
     for text in ("cuda-sim:0", "simulated on the CPU", "bytes in use"):
         assert text in shown
     assert isinstance(tracer.devices("cuda-sim")[0], tracer.Device)
+
+
+@pytest.mark.parametrize("f", [tnp.exp, lambda x: -tnp.exp(x), lambda x: tnp.exp(x) + tnp.sin(x)])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_numpys_cotangents_go_where_the_values_are(f: Any, dtype: str) -> None:
+    x, ct = np.linspace(0.1, 1, 5).astype(dtype), np.arange(5).astype(dtype)
+    (wanted,) = tracer.vjp(f, x)[1](ct)
+    found, pullback = tracer.vjp(f, tracer.device_put(x, "cuda-sim"))
+    (got,) = pullback(ct)
+    assert str(got.device) == str(found.device) == "cuda-sim:0"
+    np.testing.assert_allclose(np.asarray(got), np.asarray(wanted), rtol=1e-14)
+    with pytest.raises(DeviceError, match="operands lie on two devices"):
+        pullback(tnp.asarray(ct, device="cpu"))
