@@ -28,6 +28,7 @@ LEFT: Final = {
     "tests/numpy/test_index_errors.py": "a device's faults are raised where a value is waited for, without the index",
     "tests/transforms/test_effects.py::test_what_fails_raises": _LATER,
     "tests/numpy/core/test_dlpack.py": "is about the memory of the host",
+    "tests/numpy/core/test_fast_asarray.py": "is about the memory of the host",
     "tests/laws/test_backends.py": "is about the other backends",
 }
 """Tests that do not run on a device, by the beginning of their names, with the reason."""
