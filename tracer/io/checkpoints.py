@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import re
 import threading
-import warnings
 import weakref
 from os import PathLike
 from pathlib import Path
@@ -19,7 +18,7 @@ from tracer.io.saving import header, load, save
 from tracer.ir.types import ArrayType
 from tracer.trace import trees
 from tracer.trace.array import Array, concrete
-from tracer.trace.source import here
+from tracer.trace.source import here, warn
 
 _FILE = re.compile(r"step-(\d+)\.safetensors")
 
@@ -110,7 +109,7 @@ class Checkpoints:
             except CheckpointError as error:
                 if "is damaged" not in str(error):
                     raise
-                warnings.warn(f"{error}\n  the step before it is restored", stacklevel=3)
+                warn(f"{error}\n  the step before it is restored")
         return None
 
     def _file(self, step: int) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import functools
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn, Self
@@ -18,7 +17,7 @@ from tracer.errors import ArgumentError, ModuleError, message
 from tracer.nn.layout import Layout, Role, check_array, interned, is_array, shown, with_functions
 from tracer.trace import trees
 from tracer.trace.array import Array
-from tracer.trace.source import here
+from tracer.trace.source import here, warn
 from tracer.trace.state import state as trace_state
 from tracer.trace.tracebacks import boundary, call_user, set_method_boundaries, tidy
 
@@ -494,12 +493,11 @@ def _warn_of_shared_keys(module: Module, drawn: Sequence[tuple[Array, Module]]) 
     for key, layer in drawn:
         other = first.setdefault(id(key), layer)
         if other is not layer and id(layer) in paths and id(other) in paths:
-            warnings.warn(
+            warn(
                 message(
                     f"{paths[id(other)]} and {paths[id(layer)]} draw from one key{here()}",
                     help="keys = nn.Keys(key), and next(keys) for each layer",
-                ),
-                stacklevel=3,
+                )
             )
             return
 

@@ -7,6 +7,7 @@ import contextlib
 import functools
 import linecache
 import sys
+import warnings
 from collections.abc import Iterator
 from os.path import dirname, realpath
 from types import CodeType, FrameType
@@ -72,6 +73,14 @@ def user_frame(frame: FrameType | None) -> FrameType | None:
     while frame is not None and is_ours(frame.f_code):
         frame = frame.f_back
     return frame
+
+
+def warn(text: str) -> None:
+    """Warn at the user's line, where the innermost frame outside this package is."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and is_ours(frame.f_code):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, UserWarning, stacklevel=level)
 
 
 def user_frames() -> Iterator[FrameType]:

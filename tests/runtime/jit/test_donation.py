@@ -102,6 +102,25 @@ def holders() -> dict[str, Callable[[Any], Any]]:
     return {"view": np.asarray, "part of a view": lambda x: np.asarray(x)[1:], "export": np.from_dlpack}
 
 
+def test_warnings_stand_at_the_users_line() -> None:
+    """As tools show them, also where the warning comes from the compiled entry."""
+    compiled = jit(scaled, donate_argnums=0)
+    compiled(arange(3), 2.0)
+    shared: list[Any] = [lambda x: compiled(x, 2.0), jit(double, donate_argnums=0)] if entries_enabled() else []
+    for run in (*shared, jit(lambda x: x.sum(), donate_argnums=0)):
+        x = arange(3)
+        view = np.asarray(x)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            run(x)
+        assert view.size
+        assert {warning.filename for warning in told} == {__file__}
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        jit(double, donate_argnums=0)(np.arange(3.0))
+    assert [warning.filename for warning in told] == [__file__]
+
+
 @pytest.mark.parametrize("holder", holders())
 def test_a_donated_array_that_was_exported_is_copied_with_a_warning(holder: str) -> None:
     f = jit(scaled, donate_argnums=0)

@@ -6,7 +6,6 @@ over.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
@@ -15,7 +14,7 @@ import numpy as np
 from tracer.errors import ArgumentError, message
 from tracer.ir.types import ArrayType, Type, same_up_to_weakness, size
 from tracer.trace.array import Array, is_recorded
-from tracer.trace.source import here
+from tracer.trace.source import here, warn
 
 
 class Donated:
@@ -31,7 +30,7 @@ class Donated:
     def was_shared(self) -> None:
         """Warn that the array was copied, since other objects share its memory. Called by the entry."""
         if self._warned is not None:
-            _warn(self._function, self._warned, "shared", [self._argument], SHARED, stacklevel=2)
+            _warn(self._function, self._warned, "shared", [self._argument], SHARED)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -98,22 +97,16 @@ def warn_of_useless(donated: Mapping[int, Donated], donors: Collection[int], typ
             left.remove(fitting)
     if useless and useless[0]._warned is not None:
         names = [array._argument for array in useless]
-        _warn(useless[0]._function, useless[0]._warned, "useless", names, _USELESS, stacklevel=5)
+        _warn(useless[0]._function, useless[0]._warned, "useless", names, _USELESS)
 
 
-def _warn(
-    function: str, warned: set[str], reason: str, names: Sequence[str], told: tuple[str, str], stacklevel: int
-) -> None:
+def _warn(function: str, warned: set[str], reason: str, names: Sequence[str], told: tuple[str, str]) -> None:
     """Warn once for each function and reason. told: the message's summary and help."""
     if reason in warned:
         return
     warned.add(reason)
     listed = ", ".join(names[:3]) + f" and {len(names) - 3} more" * (len(names) > 3)
-    warnings.warn(
-        message(f"jit of {function}{here()}: donated, but {told[0]}", f"got {listed}", help=told[1]),
-        UserWarning,
-        stacklevel=stacklevel + 1,
-    )
+    warn(message(f"jit of {function}{here()}: donated, but {told[0]}", f"got {listed}", help=told[1]))
 
 
 def consume(leaves: Sequence[Any], donated: Sequence[Donated]) -> None:
@@ -128,4 +121,4 @@ def consume(leaves: Sequence[Any], donated: Sequence[Donated]) -> None:
         elif isinstance(leaf, np.ndarray):
             kept.append(replacement)
     if kept and kept[0]._warned is not None:
-        _warn(kept[0]._function, kept[0]._warned, "numpy", [array._argument for array in kept], _NUMPY, stacklevel=4)
+        _warn(kept[0]._function, kept[0]._warned, "numpy", [array._argument for array in kept], _NUMPY)
