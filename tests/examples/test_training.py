@@ -67,7 +67,7 @@ def killed_after(steps, name):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
 whole = trained("whole")
-places = [0, 22, last - 1, *draw.sample(range(1, last - 1), drawn)]  # 22 steps are an epoch, which saves by a thread
+places = sorted({0, 22, last - 1, *draw.sample(range(1, last - 1), drawn)})  # an epoch has 22, and saves by a thread
 for place in places:
     killed_after(place, place)
     if place % 2:  # killed again where it went on
