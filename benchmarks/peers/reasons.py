@@ -24,6 +24,7 @@ REASONS: Final[dict[str, str]] = {
     "cache besides; on one thread 14 ms, a copy 8.4",
     "sum f8 1e7": "Sapphire Rapids: what only reads gets 27 GB/s of two threads (C, four stretches), copies past the "
     "caches 41",
+    "newton, one call": "Sapphire Rapids: 0.3 µs, most of it the call and its array; Numba returns a float",
     "call with one array": "Sapphire Rapids: 0.25 to 0.36 µs where nobody else has the core (the log of dispatch), "
     "twice that where somebody has: then NumPy's addition takes 0.7 and not 0.36",
     "polynomial f4 1e7": "Sapphire Rapids: 3.9 ms where axpy takes 3.1; in C, of 11 operations and not 14, "
