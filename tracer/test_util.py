@@ -51,8 +51,10 @@ def check_grads(
     """
     unknown = [mode for mode in modes if mode not in ("fwd", "rev")]
     if unknown or order < 1:
-        what = f"modes {unknown}" if unknown else f"order {order}"
-        raise ArgumentError(message(f"check_grads{here()}: modes are 'fwd' and 'rev', orders from 1 on", f"got {what}"))
+        wrong = f"modes {unknown}" if unknown else f"order {order}"
+        raise ArgumentError(
+            message(f"check_grads{here()}: modes are 'fwd' and 'rev', orders from 1 on", f"got {wrong}")
+        )
     _check(f, tuple(args), order, tuple(modes), {"atol": atol, "rtol": rtol, "eps": eps}, "")
 
 
@@ -107,14 +109,14 @@ def check_vjp(
     tangents = _directions(args, 0)
     value, pullback = f_vjp(*args)
     expected = f(*args)
-    what = err_msg or "vjp"
-    _agree(value, expected, atol, rtol, f"{what}: results")
+    subject = err_msg or "vjp"
+    _agree(value, expected, atol, rtol, f"{subject}: results")
     cotangents = _directions(expected, 2)
     ours, theirs = _terms(pullback(cotangents), tangents), _terms(cotangents, _slope(f, args, tangents, eps))
     leaves = trees.flatten((args, expected))[0]
     absolute, relative = (max((_allowed(given, leaf) for leaf in leaves), default=0.0) for given in (atol, rtol))
     allowed = absolute + relative * float(np.abs(theirs).sum())  # terms may cancel
-    np.testing.assert_allclose(ours.sum(), theirs.sum(), rtol=0, atol=allowed, err_msg=f"{what} beside differences")
+    np.testing.assert_allclose(ours.sum(), theirs.sum(), rtol=0, atol=allowed, err_msg=f"{subject} beside differences")
 
 
 def _directions(tree: Tree, seed: int) -> Tree:
@@ -172,13 +174,13 @@ def _terms(xs: Tree, ys: Tree) -> Any:
     return np.concatenate([np.zeros(0), *((_wide(x) * _wide(y)).real.ravel() for x, y in pairs)])
 
 
-def _agree(found: Tree, expected: Tree, atol: Tolerance, rtol: Tolerance, what: str) -> None:
+def _agree(found: Tree, expected: Tree, atol: Tolerance, rtol: Tolerance, subject: str) -> None:
     paths = (name.removeprefix("*") for name in trees.leaf_names(found, "*"))
     leaves = zip(paths, trees.flatten(found)[0], trees.flatten(expected)[0], strict=True)
     for path, x, y in leaves:
         np.testing.assert_allclose(
             _wide(x), _wide(y), rtol=_allowed(rtol, x), atol=_allowed(atol, x),
-            err_msg=f"{what}{path} beside differences",
+            err_msg=f"{subject}{path} beside differences",
         )  # fmt: skip
 
 

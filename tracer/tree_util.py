@@ -105,11 +105,11 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Leaf = None)
     return tree_unflatten(structure, [f(*xs) for xs in zip(leaves, *others, strict=True)])
 
 
-def _up_to(structure: PyTreeDef, tree: Any, what: str = "tree.map") -> list[Any]:
+def _up_to(structure: PyTreeDef, tree: Any, caller: str = "tree.map") -> list[Any]:
     try:
         return structure.flatten_up_to(tree)
     except ValueError as error:
-        raise ArgumentError(message(f"{what}{here()}: the trees have different structures", str(error))) from None
+        raise ArgumentError(message(f"{caller}{here()}: the trees have different structures", str(error))) from None
 
 
 def tree_reduce(function: Callable[[Any, Any], Any], tree: Any, initializer: Any = ABSENT, is_leaf: Leaf = None) -> Any:

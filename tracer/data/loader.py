@@ -182,11 +182,11 @@ class Loader:
             return np.arange(start, stop)
         return _ORDER.rows(partial(self._permuted, epoch), count, start, stop)
 
-    def _permuted(self, epoch: int, what: str, number: int, count: int) -> Any:
+    def _permuted(self, epoch: int, order_name: str, number: int, count: int) -> Any:
         """Return a permutation of range(count), kept until another of its kind is asked for."""
-        kept = self._kept.get(what)
+        kept = self._kept.get(order_name)
         if kept is None or kept[0] != (epoch, number):
             key = random.fold_in(self._key, epoch)
             order = np.asarray(random.permutation(random.fold_in(key, number) if number else key, count))
-            kept = self._kept[what] = ((epoch, number), order)
+            kept = self._kept[order_name] = ((epoch, number), order)
         return kept[1]

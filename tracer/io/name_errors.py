@@ -17,14 +17,14 @@ _ALIKE: Final = 0.4  # of `norm1` and `ln1`: 0.5
 _INDEX: Final = re.compile(r"(?:(?<=\.)|^)\d+(?=\.|$)")
 
 
-def refuse_names(what: str, path: Path, missing: Sequence[str], extra: Sequence[str]) -> NoReturn:
-    """Raise CheckpointError for a file with other names. what: the function that the user called."""
+def refuse_names(caller: str, path: Path, missing: Sequence[str], extra: Sequence[str]) -> NoReturn:
+    """Raise CheckpointError for a file with other names. caller: the function that the user called."""
     lines = [
         f"{where}: {', '.join(names[:_SHOWN])}{' …' if len(names) > _SHOWN else ''}"
         for where, names in (("missing there", folded(missing)), ("only there", folded(extra)))
         if names
     ]
-    raise CheckpointError(message(f"{what}{here()}: {path} holds another tree", *lines, help=_help(missing, extra)))
+    raise CheckpointError(message(f"{caller}{here()}: {path} holds another tree", *lines, help=_help(missing, extra)))
 
 
 def folded(names: Sequence[str]) -> list[str]:

@@ -31,7 +31,7 @@ class Body(NamedTuple):
 
 
 def stage_body(
-    function: Function, structure: trees.Structure, types: Sequence[Type], what: str, wanted: Sequence[Type] = ()
+    function: Function, structure: trees.Structure, types: Sequence[Type], caller: str, wanted: Sequence[Type] = ()
 ) -> Body:
     """Stage `function(*arguments)`, for arguments of a structure and types.
 
@@ -40,7 +40,7 @@ def stage_body(
     structures: list[trees.Structure] = []
 
     def flat(inputs: list[Array]) -> list[Any]:
-        values, found = as_outputs(call_rule(function, trees.unflatten(structure, inputs), what), what)
+        values, found = as_outputs(call_rule(function, trees.unflatten(structure, inputs), caller), caller)
         structures.append(found)
         fitted = [_strengthened(y, type) for y, type in zip(values, wanted, strict=False)]
         return [*fitted, *map(_array, values[len(fitted) :])]

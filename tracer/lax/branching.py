@@ -119,30 +119,30 @@ def _check_branches(branches: Any) -> None:
 
 
 def _branch(
-    what: str, index: Array, functions: Sequence[Callable[..., Any]], names: Sequence[str], operands: tuple[Any, ...]
+    caller: str, index: Array, functions: Sequence[Callable[..., Any]], names: Sequence[str], operands: tuple[Any, ...]
 ) -> Any:
-    leaves, structure = flatten_arguments(operands, what, lambda: argument_names(operands))
+    leaves, structure = flatten_arguments(operands, caller, lambda: argument_names(operands))
     types = [x.type for x in leaves]
     bodies = [
-        stage_body(function, structure, types, f"{name} of {what}")
+        stage_body(function, structure, types, f"{name} of {caller}")
         for function, name in zip(functions, names, strict=True)
     ]
-    _check_structures(what, bodies, names)
-    wanted = _common_types(what, bodies, names)
+    _check_structures(caller, bodies, names)
+    wanted = _common_types(caller, bodies, names)
     bodies = [_cast(body, wanted) for body in bodies]
     programs, constants = _with_all_constants(bodies)
     results = cond_branches(index, programs, *constants, *leaves)
     return trees.unflatten(bodies[0].structure, results)
 
 
-def _check_structures(what: str, bodies: Sequence[Body], names: Sequence[str]) -> None:
+def _check_structures(caller: str, bodies: Sequence[Body], names: Sequence[str]) -> None:
     first = bodies[-1]
     for body, name in zip(bodies, names, strict=True):
         if body.structure != first.structure:
             path, one, other = trees.parting(first.structure, body.structure, "result")
             raise CarryTypeError(
                 message(
-                    f"{what}{here()}",
+                    f"{caller}{here()}",
                     f"{names[-1]} returns {trees.structure_text(one)} "
                     f"but {name} returns {trees.structure_text(other)}{_for(path)}",
                     help="return the same structure from every branch",
@@ -150,7 +150,7 @@ def _check_structures(what: str, bodies: Sequence[Body], names: Sequence[str]) -
             )
 
 
-def _common_types(what: str, bodies: Sequence[Body], names: Sequence[str]) -> list[Type]:
+def _common_types(caller: str, bodies: Sequence[Body], names: Sequence[str]) -> list[Type]:
     """Return the types that all branches return, where weak types follow the strong ones."""
     structure = bodies[-1].structure
     paths = trees.leaf_names(trees.unflatten(structure, range(structure.num_leaves)), "result")
@@ -163,7 +163,7 @@ def _common_types(what: str, bodies: Sequence[Body], names: Sequence[str]) -> li
             lines.append(f"{names[-1]} returns {column[-1]} but {names[other]} returns {column[other]}{_for(path)}")
     if lines:
         raise CarryTypeError(
-            message(f"{what}{here()}", *lines, help="cast or reshape the results of one, so that all agree")
+            message(f"{caller}{here()}", *lines, help="cast or reshape the results of one, so that all agree")
         )
     return [type for type in wanted if type is not None]
 

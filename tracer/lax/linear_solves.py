@@ -97,7 +97,7 @@ def _staged(
     function: Callable[[Tree], Any], types: list[Type], structure: Any, name: str, has_aux: bool = False
 ) -> _Map:
     """Stage the function as a program. Raises ArgumentError unless it returns a tree like its argument."""
-    what = f"{name} of custom_linear_solve"
+    caller = f"{name} of custom_linear_solve"
     extra: list[Any] = [None]
 
     def flat(inputs: list[Any]) -> list[Any]:
@@ -105,15 +105,15 @@ def _staged(
         aux: list[Any] = []
         if has_aux:
             if not isinstance(result, tuple | list) or len(result) != 2:
-                raise ArgumentError(message(f"{what}{here()} must return (solution, aux), as has_aux says"))
+                raise ArgumentError(message(f"{caller}{here()} must return (solution, aux), as has_aux says"))
             result, rest = result
-            aux, extra[0] = as_outputs(rest, what)
-        outputs, own = as_outputs(result, what)
+            aux, extra[0] = as_outputs(rest, caller)
+        outputs, own = as_outputs(result, caller)
         found = [y.type for y in outputs]
         if own != structure or not all(map(same_up_to_weakness, found, types)):
             raise ArgumentError(
                 message(
-                    f"{what}{here()} must return a tree like the right-hand side",
+                    f"{caller}{here()} must return a tree like the right-hand side",
                     f"expected {trees.structure_text(structure)} of {', '.join(map(str, types))}",
                     f"got {trees.structure_text(own)} of {', '.join(map(str, found))}",
                     help="linear functions and their solutions keep structures, shapes and dtypes",

@@ -291,35 +291,37 @@ def _check_pair(body: Body, carry: Carry) -> None:
     carry.check_structure(structure.child(0))
 
 
-def scan_length(slices: list[Array], xs: Any, given: int | None, what: str = "scan") -> int:
-    """Return the common length of the xs and of `length`, if given. what: the function's name, for errors."""
+def scan_length(slices: list[Array], xs: Any, given: int | None, caller: str = "scan") -> int:
+    """Return the common length of the xs and of `length`, if given. caller: the function's name, for errors."""
     names = trees.leaf_names(xs, "xs")
     if any(x.ndim == 0 for x in slices):
         name = next(name for name, x in zip(names, slices, strict=True) if x.ndim == 0)
         alike = "a function may read further values by name"
-        remedy = f"length=n repeats without xs; {alike}" if what == "scan" else f"give it an axis, x[None]; {alike}"
-        raise ShapeError(message(f"{what}{here()}: the xs are scanned along axis 0", f"{name} has none", help=remedy))
+        remedy = f"length=n repeats without xs; {alike}" if caller == "scan" else f"give it an axis, x[None]; {alike}"
+        raise ShapeError(message(f"{caller}{here()}: the xs are scanned along axis 0", f"{name} has none", help=remedy))
     sizes = {name: x.shape[0] for name, x in zip(names, slices, strict=True)}
     if given is not None:
-        sizes["length"] = integer(what, "length", given)
+        sizes["length"] = integer(caller, "length", given)
         if sizes["length"] < 0:
             raise ArgumentError(
                 message(
-                    f"{what}{here()}: the length is 0 or more",
+                    f"{caller}{here()}: the length is 0 or more",
                     f"got {given}",
                     help="use max(0, n) where n may be negative",
                 )
             )
     if not sizes:
-        scans = what == "scan"
+        scans = caller == "scan"
         raise ArgumentError(
             message(
-                f"{what}{here()}: the number of iterations is unknown",
+                f"{caller}{here()}: the number of iterations is unknown",
                 "got neither xs nor length" if scans else "got no arrays",
                 help="give length=n" if scans else "give arrays with an axis",
             )
         )
     if len(set(sizes.values())) > 1:
         shown = [f"{name} has length {n}" if name != "length" else f"length is {n}" for name, n in sizes.items()]
-        raise ShapeError(message(f"{what}{here()}: the lengths differ", *shown, help="slice or pad them along axis 0"))
+        raise ShapeError(
+            message(f"{caller}{here()}: the lengths differ", *shown, help="slice or pad them along axis 0")
+        )
     return next(iter(sizes.values()))

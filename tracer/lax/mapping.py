@@ -47,8 +47,8 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None, prog
 
 def _applied(f: Callable[[Any], Any], x: Any) -> Any:
     """Call f(x); errors about the call name `map`."""
-    what = "the function of map"
-    values, structure = as_outputs(call_rule(f, (x,), what), what)
+    caller = "the function of map"
+    values, structure = as_outputs(call_rule(f, (x,), caller), caller)
     return trees.unflatten(structure, values)
 
 

@@ -80,16 +80,18 @@ def reduce(
 
 
 def _staged(
-    what: str, operands: Any, init_values: Any, computation: Callable[[Any, Any], Any]
+    caller: str, operands: Any, init_values: Any, computation: Callable[[Any, Any], Any]
 ) -> tuple[list[Array], list[Array], trees.Structure, Body]:
     """Return operands, initial values of their dtypes, and the function of two trees of scalars as a program."""
-    check_callable(computation, what)
-    xs, structure = flatten_arguments(operands, what, lambda: trees.leaf_names(operands, "operands"))
-    starts, start_structure = flatten_arguments(init_values, what, lambda: trees.leaf_names(init_values, "init_values"))
+    check_callable(computation, caller)
+    xs, structure = flatten_arguments(operands, caller, lambda: trees.leaf_names(operands, "operands"))
+    starts, start_structure = flatten_arguments(
+        init_values, caller, lambda: trees.leaf_names(init_values, "init_values")
+    )
     if not xs or structure != start_structure or any(x.shape != xs[0].shape for x in xs) or any(s.ndim for s in starts):
         raise ShapeError(
             message(
-                f"{what}{here()}: operands of one shape, and a scalar to start from for each",
+                f"{caller}{here()}: operands of one shape, and a scalar to start from for each",
                 f"got {', '.join(str(x.type) for x in xs) or 'none'} and {', '.join(str(s.type) for s in starts)}",
                 help="broadcast the operands; give the initial values in the operands' structure",
             )
@@ -97,12 +99,12 @@ def _staged(
     starts = [s.astype(x.dtype) for x, s in zip(xs, starts, strict=True)]
     types = [array_type(x.dtype, ()) for x in xs]
     pair = trees.flatten((trees.unflatten(structure, xs), trees.unflatten(structure, xs)))[1]
-    body = stage_body(computation, pair, types * 2, what)
+    body = stage_body(computation, pair, types * 2, caller)
     returned = body.program.output_types
     if len(returned) != len(types) or not all(map(same_up_to_weakness, types, returned)):
         raise CarryTypeError(
             message(
-                f"{what}{here()}: the function must return what it takes",
+                f"{caller}{here()}: the function must return what it takes",
                 f"it takes {', '.join(map(str, types))} and returns {', '.join(map(str, returned))}",
                 help="cast the result with .astype(...)",
             )
@@ -199,7 +201,7 @@ def _check_settings(sizes: Sequence[int], window: Any, strides: Any, pads: Any, 
 
 
 def pads_of(
-    what: str, sizes: Sequence[int], window: Sequence[int], strides: Sequence[int], padding: Any, base: Sequence[int],
+    caller: str, sizes: Sequence[int], window: Sequence[int], strides: Sequence[int], padding: Any, base: Sequence[int],
     spread: Sequence[int],
 ) -> tuple[tuple[int, int], ...]:  # fmt: skip
     """Return the padding of every axis as pairs (before, after). Raises ArgumentError unless the settings fit."""
@@ -208,7 +210,7 @@ def pads_of(
     if any(len(given) != len(sizes) for given in counted) or any(n < 1 for given in numbers for n in given):
         raise ArgumentError(
             message(
-                f"{what}{here()}: expected window sizes, strides and dilations >= 1, and paddings, per axis",
+                f"{caller}{here()}: expected window sizes, strides and dilations >= 1, and paddings, per axis",
                 f"got window={window}, strides={strides}, padding={padding}, base_dilation={base}, "
                 f"window_dilation={spread} for sizes {tuple(sizes)}",
                 help="axes that are not reduced have a window of 1",
@@ -217,7 +219,7 @@ def pads_of(
     if isinstance(padding, str):
         wide = [dilated(w, d) for w, d in zip(window, spread, strict=True)]
         return padtype_to_pads(sizes, wide, strides, padding)  # of the shape before dilation, as in JAX
-    return pairs(what, "padding", padding)
+    return pairs(caller, "padding", padding)
 
 
 def _is_neutral(init_value: Any, op: ScalarOp, dtype: DType) -> bool:

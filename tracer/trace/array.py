@@ -204,34 +204,34 @@ class Array(Surface):
         is_number = self._trace is None and type(value) is np.ndarray and not value.shape and value.dtype.kind in "fiub"
         return is_number and state.outside is None
 
-    def _scalar(self, error: Failure, what: str, *, differentiated: bool = True) -> Any:
+    def _scalar(self, error: Failure, caller: str, *, differentiated: bool = True) -> Any:
         """Return the only element as a NumPy scalar.
 
-        error, what: class and subject of the error for a traced value. differentiated: whether a define-by-run value
+        error, caller: class and subject of the error for a traced value. differentiated: whether a define-by-run value
         may be read. Raises ArgumentError for random keys and for arrays of several elements.
         """
         value = concrete_value(self)
         if value is None or (is_recorded(self) and not differentiated):
-            _raise_traced(self, error, what)
+            _raise_traced(self, error, caller)
         if isinstance(self._type, KeyType):
             raise ArgumentError(
                 message(
-                    f"{what}{here()}: a random key is no number",
+                    f"{caller}{here()}: a random key is no number",
                     help="tracer.random.key_data(key) gives its words",
                 )
             )
-        if value.size != 1 or (value.ndim and what in _NUMBERS):
+        if value.size != 1 or (value.ndim and caller in _NUMBERS):
             wanted = "one element" if value.size != 1 else "an array without axes"
             raise ArgumentError(
                 message(
-                    f"{what}{here()}: {wanted} is wanted",
+                    f"{caller}{here()}: {wanted} is wanted",
                     f"got {self.type}",
                     help="reduce it first, as x.any(), x.all() or x.sum(), or index one element",
                 )
             )
-        if value.dtype.kind == "c" and what in ("int", "float"):  # NumPy scalars would give their real part
+        if value.dtype.kind == "c" and caller in ("int", "float"):  # NumPy scalars would give their real part
             raise DTypeError(
-                message(f"{what}{here()}: complex numbers do not become real ones", f"got {self.type}", help="x.real")
+                message(f"{caller}{here()}: complex numbers do not become real ones", f"got {self.type}", help="x.real")
             )
         return value.reshape(())[()]
 
@@ -419,7 +419,7 @@ _REMEDIES = {
 }
 
 
-def _raise_traced(array: Array, error: Failure, what: str) -> NoReturn:
+def _raise_traced(array: Array, error: Failure, caller: str) -> NoReturn:
     frame = None if state.source is not None else user_frame(sys._getframe(1))
     if error is TracerBoolError:
         branch = branch_at(frame)
@@ -441,7 +441,7 @@ def _raise_traced(array: Array, error: Failure, what: str) -> NoReturn:
             known = "reading its value would lose its derivative"
         elif error is TracerBoolError and array._atom in trace.inputs:
             remedy += "; jit(f, static_argnums=...) makes an argument a Python value"
-    subject = f"{asked} is" if asked is not None else f"{what} of"
+    subject = f"{asked} is" if asked is not None else f"{caller} of"
     raise error(message(f"{summary}{here()}", f"{subject} {array.type}{origin}: {known}", help=remedy))
 
 

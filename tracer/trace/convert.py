@@ -41,7 +41,7 @@ def is_array_like(value: object) -> bool:
     return isinstance(value, Array | np.ndarray | np.generic | bool | int | float | complex)
 
 
-def as_array(value: Any, what: str = "an argument", *, copy: bool = True) -> Array:
+def as_array(value: Any, subject: str = "an argument", *, copy: bool = True) -> Array:
     """Return one leaf as an Array. Python scalars become weak; NumPy arrays are copied unless `copy` is False.
 
     While a function is traced to be compiled, `tracer.trace.captured_values` records the copies.
@@ -51,23 +51,23 @@ def as_array(value: Any, what: str = "an argument", *, copy: bool = True) -> Arr
         return value
     if isinstance(value, np.ndarray):
         if not copy or state.outside is None:
-            return _following(native(value, what, copy=copy))
-        return _following(state.outside.copy_of(value, native(value, what, copy=False)))
+            return _following(native(value, subject, copy=copy))
+        return _following(state.outside.copy_of(value, native(value, subject, copy=False)))
     if isinstance(value, np.generic):
-        return concrete(native(np.asarray(value), what, copy=False))
+        return concrete(native(np.asarray(value), subject, copy=False))
     if isinstance(value, bool | int | float | complex):
         try:
             return concrete(np.asarray(value, scalar_dtype(value)), weak=not isinstance(value, bool))
         except OverflowError:
-            raise DTypeError(_too_large(what, int(value.real))) from None
+            raise DTypeError(_too_large(subject, int(value.real))) from None
     if hasattr(value, "__array__") or isinstance(value, memoryview | buffer):
-        return _following(native(np.asarray(value), what, copy=copy))
+        return _following(native(np.asarray(value), subject, copy=copy))
     kind = type(value).__name__
     raise ArgumentError(
         message(
-            f"{_subject(what)} is not an array",
+            f"{_subject(subject)} is not an array",
             "got None" if value is None else f"got {kind}: {short_text(value)}",
-            help=_remedy(what, value),
+            help=_remedy(subject, value),
         )
     )
 
@@ -78,26 +78,28 @@ def _following(value: np.ndarray[Any, Any]) -> Array:
     return array
 
 
-def _too_large(what: str, value: int) -> str:
+def _too_large(subject: str, value: int) -> str:
     try:
-        return message(f"{what}{here()}: {value} does not fit in 64 bits", help=f"write it as a float, {value:.4g}")
+        return message(f"{subject}{here()}: {value} does not fit in 64 bits", help=f"write it as a float, {value:.4g}")
     except OverflowError:
         shown = f"an integer of {value.bit_length()} bits does not fit in 64 bits"
-        return message(f"{what}{here()}: {shown}", help="as a float it is inf")
+        return message(f"{subject}{here()}: {shown}", help="as a float it is inf")
 
 
-def _subject(what: str) -> str:
+def _subject(subject: str) -> str:
     """Return `jit of f at demo.py:3: argument 0`, from `jit of f: argument 0`."""
-    operation, _, argument = what.partition(": ")
+    operation, _, argument = subject.partition(": ")
     return f"{operation}{here()}: {argument or 'an argument'}"
 
 
-def _remedy(what: str, value: object) -> str:
-    argument = what.partition(": ")[2]
-    if argument.startswith(("tangents", "cotangents")) or not any(f" {word} of " in f" {what}" for word in _TRANSFORMS):
+def _remedy(subject: str, value: object) -> str:
+    argument = subject.partition(": ")[2]
+    if argument.startswith(("tangents", "cotangents")) or not any(
+        f" {word} of " in f" {subject}" for word in _TRANSFORMS
+    ):
         return "pass an array, a number or a list of them"
     if isinstance(value, str | bytes):
-        return f"leave it out of the traced arguments: {_STATIC.get(what.partition(' ')[0], 'let f capture it')}"
+        return f"leave it out of the traced arguments: {_STATIC.get(subject.partition(' ')[0], 'let f capture it')}"
     return "pass arrays and numbers, or trees of them; tracer.tree_util.register_pytree_node makes a tree of a class"
 
 
@@ -112,15 +114,15 @@ _STATIC = {
 }
 
 
-def native(value: np.ndarray[Any, Any], what: str = "an argument", *, copy: bool = True) -> np.ndarray[Any, Any]:
+def native(value: np.ndarray[Any, Any], subject: str = "an argument", *, copy: bool = True) -> np.ndarray[Any, Any]:
     """Return the array in native byte order, C-contiguous and aligned, in a dtype that tracer has.
 
-    what: its name in errors. Raises ArgumentError for a masked array, DTypeError for another dtype.
+    subject: its name in errors. Raises ArgumentError for a masked array, DTypeError for another dtype.
     """
     if type(value) is not np.ndarray and np.any(getattr(value, "mask", False)):
         raise ArgumentError(
             message(
-                f"{_subject(what)} is a masked array, whose mask would be lost",
+                f"{_subject(subject)} is a masked array, whose mask would be lost",
                 help="pass x.filled(...), and the mask as where=~x.mask",
             )
         )
@@ -128,7 +130,7 @@ def native(value: np.ndarray[Any, Any], what: str = "an argument", *, copy: bool
     if dtype is None:
         raise DTypeError(
             message(
-                f"{_subject(what)} has a dtype that tracer does not compute with",
+                f"{_subject(subject)} has a dtype that tracer does not compute with",
                 f"got {value.dtype}",
                 help=_REMEDIES.get(value.dtype.kind, "cast it to a bool, integer, float or complex dtype first"),
             )

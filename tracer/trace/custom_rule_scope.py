@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 class Enclosure:
     """Running function with a custom rule, or its running rule.
 
-    what: its name. level: its arrays belong to traces up to that level, or to traces opened since `serial`;
+    caller: its name. level: its arrays belong to traces up to that level, or to traces opened since `serial`;
     None if it is staged, when any open trace is allowed.
     """
 
-    what: str
+    caller: str
     level: int | None
     serial: int
     outer: Enclosure | None
@@ -46,13 +46,13 @@ def opened_last() -> int:
 
 
 @contextmanager
-def enclosed(what: str, level: int | None, since: int | None = None) -> Iterator[None]:
+def enclosed(caller: str, level: int | None, since: int | None = None) -> Iterator[None]:
     """Mark a function with a custom rule as running, for the length of a `with` block.
 
     since: the serial of the innermost trace when the function was called, if its rule runs later.
     """
     outer = state.enclosure
-    state.enclosure = Enclosure(what, level, opened_last() if since is None else since, outer)
+    state.enclosure = Enclosure(caller, level, opened_last() if since is None else since, outer)
     try:
         yield
     finally:
@@ -65,17 +65,17 @@ def check_enclosed(trace: Trace, operands: Sequence[Any]) -> None:
     while enclosure is not None:
         if enclosure.leaves_out(trace):
             array = next(x for x in operands if isinstance(x, Array) and x._trace is trace)
-            raise closure_error(enclosure.what, described(array))
+            raise closure_error(enclosure.caller, described(array))
         enclosure = enclosure.outer
 
 
-def closure_error(what: str, array: str) -> ClosureError:
+def closure_error(caller: str, array: str) -> ClosureError:
     """Return the error for an array, in words, that a function with a custom rule closes over."""
-    batched = what.startswith("custom_vmap ")
+    batched = caller.startswith("custom_vmap ")
     remedy = "pass the array as an argument, by hand or by tracer.closure_convert"
     return ClosureError(
         message(
-            f"{what}{here()} closes over an array that is {'batched' if batched else 'differentiated'}",
+            f"{caller}{here()} closes over an array that is {'batched' if batched else 'differentiated'}",
             array,
             "its rule covers its arguments only",
             help=remedy if batched else f"{remedy}, or close over lax.stop_gradient of it",

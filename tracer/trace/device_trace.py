@@ -70,10 +70,12 @@ def beside(other: Any, array: Array) -> Array:
     return there
 
 
-def together(arrays: Sequence[Array], what: str, names: Callable[[], Sequence[str]], device: Any = None) -> list[Array]:
+def together(
+    arrays: Sequence[Array], caller: str, names: Callable[[], Sequence[str]], device: Any = None
+) -> list[Array]:
     """Return arrays on one device: the first array's that has one, else the default if all follow.
 
-    what: the call, for errors. names: of the arrays, for errors. device: the call's own, if it has one. Arrays of
+    caller: the call, for errors. names: of the arrays, for errors. device: the call's own, if it has one. Arrays of
     staged programs stay as they are. Raises DeviceError where other arrays lie elsewhere.
     """
     first = next((n for n, x in enumerate(arrays) if device_of(x) is not None), None)
@@ -93,7 +95,7 @@ def together(arrays: Sequence[Array], what: str, names: Callable[[], Sequence[st
             found, there = names(), elsewhere or "cpu"
             raise DeviceError(
                 message(
-                    f"{what}{here()}: its arguments lie on two devices",
+                    f"{caller}{here()}: its arguments lie on two devices",
                     f"{'the call' if first is None else found[first]} is on {device}, {found[n]} on {there}",
                     help=f"move one of them: tracer.device_put(x, {str(device)!r})",
                 )

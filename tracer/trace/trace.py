@@ -220,7 +220,7 @@ def check_alive(array: Array) -> None:
     if trace is None or trace.is_here:
         return
     if state.enclosure is not None:
-        raise closure_error(state.enclosure.what, described(array))
+        raise closure_error(state.enclosure.caller, described(array))
     raise leak(array, trace)
 
 
@@ -369,10 +369,10 @@ def _holds(dtype: np.dtype[Any], value: Any) -> bool:
 
 def _scalar_type(dtype: np.dtype[Any], weak: bool) -> ArrayType:
     if dtype not in dtypes.SHORT_NAMES:
-        what = (
+        problem = (
             "an integer does not fit in 64 bits" if dtype.kind == "O" else f"scalars of dtype {dtype} are not supported"
         )
         raise DTypeError(
-            message(f"{what}{place(user_source())}", help="give a number: bool, integer, float or complex")
+            message(f"{problem}{place(user_source())}", help="give a number: bool, integer, float or complex")
         )
     return array_type(dtype, (), weak)

@@ -249,10 +249,10 @@ def leaf_names(tree: Any, root: str = "") -> list[str]:
     return [accessor.codify(root) if root else accessor.codify("tree") for accessor in accessors]
 
 
-def broadcast_prefix(prefix: Any, tree: Any, what: str) -> list[Any]:
+def broadcast_prefix(prefix: Any, tree: Any, caller: str) -> list[Any]:
     """Return one entry of `prefix` for each leaf of `tree`; None is an entry, so that axes can be None.
 
-    what: the argument, for errors. Raises ArgumentError if `prefix` is not a prefix of the tree.
+    caller: the argument, for errors. Raises ArgumentError if `prefix` is not a prefix of the tree.
     """
 
     def is_entry(x: Any) -> bool:
@@ -264,12 +264,12 @@ def broadcast_prefix(prefix: Any, tree: Any, what: str) -> list[Any]:
         return list(optree.broadcast_prefix(prefix, tree, is_leaf=is_entry, none_is_leaf=False, namespace=NAMESPACE)) \
             if not _has_none(prefix) else _broadcast(prefix, tree)  # fmt: skip
     except (ValueError, TypeError):
-        root = what.partition(" ")[0]
+        root = caller.partition(" ")[0]
         path, own, described = misfit(prefix, tree, root) or (root, prefix, tree)
         where = f" at {path}" if path != root else ""
         raise ArgumentError(
             message(
-                f"{what}{here()} must be a prefix of the tree that it describes",
+                f"{caller}{here()} must be a prefix of the tree that it describes",
                 f"got {own!r} for {structure_text(flatten(described)[1])}{where}",
                 help="give one integer or None for the whole tree, or a tree of them with the same outer structure",
             )

@@ -24,33 +24,36 @@ def name_of(function: Callable[..., Any]) -> str:
     return "lambda" if name == "<lambda>" else str(name)
 
 
-def flatten_arguments(arguments: Any, what: str, names: Callable[[], list[str]]) -> tuple[list[Array], trees.Structure]:
+def flatten_arguments(
+    arguments: Any, caller: str, names: Callable[[], list[str]]
+) -> tuple[list[Array], trees.Structure]:
     """Return the leaves of a tree of arguments as arrays, and the structure.
 
-    what: the operation, for errors. names: the names of the leaves, for errors. Raises as `as_array`.
+    caller: the operation, for errors. names: the names of the leaves, for errors. Raises as `as_array`.
     """
     if arguments.__class__ is tuple and len(arguments) == 1 and arguments[0].__class__ is Array and not gate.elsewhere:
         return [arguments[0]], trees.ONE
     leaves, structure = trees.flatten_values(arguments)
-    return arrays_of(leaves, what, names), structure
+    return arrays_of(leaves, caller, names), structure
 
 
-def arrays_of(leaves: Sequence[Any], what: str, names: Callable[[], list[str]]) -> list[Array]:
-    """Return the leaves as arrays. what, names: as for `flatten_arguments`. Raises as `as_array`."""
+def arrays_of(leaves: Sequence[Any], caller: str, names: Callable[[], list[str]]) -> list[Array]:
+    """Return the leaves as arrays. caller, names: as for `flatten_arguments`. Raises as `as_array`."""
     arrays = [
-        leaf if isinstance(leaf, Array) else _named(leaf, position, what, names) for position, leaf in enumerate(leaves)
+        leaf if isinstance(leaf, Array) else _named(leaf, position, caller, names)
+        for position, leaf in enumerate(leaves)
     ]
     if gate.elsewhere or any(x._trace is not None for x in arrays):
-        return together(arrays, what, names)
+        return together(arrays, caller, names)
     return arrays
 
 
-def _named(leaf: Any, position: int, what: str, names: Callable[[], list[str]]) -> Array:
+def _named(leaf: Any, position: int, caller: str, names: Callable[[], list[str]]) -> Array:
     try:
-        return as_array(leaf, what)
+        return as_array(leaf, caller)
     except (ArgumentError, DTypeError):
         pass
-    return as_array(leaf, f"{what}: {names()[position]}")  # raises again, naming the leaf
+    return as_array(leaf, f"{caller}: {names()[position]}")  # raises again, naming the leaf
 
 
 def argument_names(
@@ -109,13 +112,13 @@ def check_positions(numbers: Iterable[int], function: Callable[..., Any], option
             )
 
 
-def as_outputs(result: Any, what: str) -> tuple[list[Any], trees.Structure]:
-    """Return a function's result as operands, and its structure. what: the function, for errors."""
+def as_outputs(result: Any, caller: str) -> tuple[list[Any], trees.Structure]:
+    """Return a function's result as operands, and its structure. caller: the function, for errors."""
     if type(result) is Array:
         return [result], trees.LEAF
     leaves, structure = trees.flatten_values(result)
     outputs = [
-        leaf if isinstance(leaf, Array) else as_output(leaf, what, partial(result_name, result, number))
+        leaf if isinstance(leaf, Array) else as_output(leaf, caller, partial(result_name, result, number))
         for number, leaf in enumerate(leaves)
     ]
     return outputs, structure
@@ -132,7 +135,7 @@ def result_names(result: Any) -> list[str]:
     return [f"the result at {path}" if path else "the result" for path in paths]
 
 
-def as_output(value: Any, what: str, name: Callable[[], str] = lambda: "the result") -> Any:
+def as_output(value: Any, caller: str, name: Callable[[], str] = lambda: "the result") -> Any:
     """Return a leaf of a function's result as an operand. name: its name in errors.
 
     Raises ArgumentError if it is not an array.
@@ -140,19 +143,19 @@ def as_output(value: Any, what: str, name: Callable[[], str] = lambda: "the resu
     if isinstance(value, Array | Literal):
         return value
     try:
-        return as_array(value, what)
+        return as_array(value, caller)
     except ArgumentError:
         place = name().removeprefix("the result")
         raise ArgumentError(
             message(
-                f"{what}{here()} returned a value that is not an array",
+                f"{caller}{here()} returned a value that is not an array",
                 f"got {type(value).__name__}" + (f" for the result{place}" if place else ""),
                 help="return arrays and numbers, or trees of them",
             )
         ) from None
 
 
-def call_rule(function: Callable[..., Any], arguments: Sequence[Any], what: str) -> Any:
+def call_rule(function: Callable[..., Any], arguments: Sequence[Any], caller: str) -> Any:
     """Call a function of the user's with our arguments. Raises ArgumentError if it takes another number of them."""
     try:
         return call_user(function, arguments, {})
@@ -162,19 +165,19 @@ def call_rule(function: Callable[..., Any], arguments: Sequence[Any], what: str)
         if deeper or isinstance(error, TracerError):
             raise
         count = f"{len(arguments)} argument{'s' if len(arguments) != 1 else ''}"
-        text = f"{what}{here()} is called with {count}"
+        text = f"{caller}{here()} is called with {count}"
         raise ArgumentError(message(text, str(error), help="give the function these parameters")) from None
 
 
-def check_callable(function: Any, what: str) -> None:
+def check_callable(function: Any, caller: str) -> None:
     """Raise ArgumentError if this is not a function, but for example the result of calling one."""
     if not callable(function):
-        curried = f", as in {what}(f), and call the result: {what}(f)(x)"
+        curried = f", as in {caller}(f), and call the result: {caller}(f)(x)"
         raise ArgumentError(
             message(
-                f"{what}{here()} takes a function",
+                f"{caller}{here()} takes a function",
                 f"got {'None' if function is None else type(function).__name__}",
-                help="pass the function itself" + (curried if what in _CURRIED else ", not the result of a call"),
+                help="pass the function itself" + (curried if caller in _CURRIED else ", not the result of a call"),
             )
         )
 

@@ -46,11 +46,11 @@ def grad(
 
 
 def gradient_of(
-    what: str, fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool, holomorphic: bool = False,
+    caller: str, fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool, holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[..., Any]:  # fmt: skip
-    """Return the function of `grad`. what: names the transform in errors."""
-    derivative = _derivative(what, fun, argnums, has_aux, holomorphic, allow_int)
+    """Return the function of `grad`. caller: names the transform in errors."""
+    derivative = _derivative(caller, fun, argnums, has_aux, holomorphic, allow_int)
 
     @wrapping(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -86,25 +86,30 @@ def value_and_grad(
 
 
 def _derivative(
-    what: str, fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool, holomorphic: bool, allow_int: bool
+    caller: str,
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int],
+    has_aux: bool,
+    holomorphic: bool,
+    allow_int: bool,
 ) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Recorded, Any]]:
     """Return the function from arguments to the recorded run of `fun` and its gradient."""
-    check_callable(fun, what)
+    check_callable(fun, caller)
     single = isinstance(argnums, int)
-    numbers = argument_numbers(argnums, what)
+    numbers = argument_numbers(argnums, caller)
 
     def derivative(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Recorded, Any]:
-        chosen = chosen_arguments(fun, what, numbers, args, kwargs, holomorphic=holomorphic, allow_int=allow_int)
-        recorded = record(chosen.call, chosen.leaves, chosen.structure, has_aux, chosen.name, what)
-        output = _scalar_output(recorded, what, chosen.name, holomorphic)
+        chosen = chosen_arguments(fun, caller, numbers, args, kwargs, holomorphic=holomorphic, allow_int=allow_int)
+        recorded = record(chosen.call, chosen.leaves, chosen.structure, has_aux, chosen.name, caller)
+        output = _scalar_output(recorded, caller, chosen.name, holomorphic)
         result = trees.unflatten(chosen.structure, recorded.pull([_ones(output)]))
         return recorded, result[0] if single else result
 
     return derivative
 
 
-def _scalar_output(recorded: Recorded, what: str, name: str, holomorphic: bool) -> Any:
-    where = f"{what} of {name}"
+def _scalar_output(recorded: Recorded, caller: str, name: str, holomorphic: bool) -> Any:
+    where = f"{caller} of {name}"
     if len(recorded.outputs) != 1:
         raise ArgumentError(
             message(

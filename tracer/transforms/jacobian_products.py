@@ -96,29 +96,29 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     return push("jvp", fun, primals, tangents, has_aux)
 
 
-def check_sequences(what: str, primals: Any, tangents: Any) -> None:
+def check_sequences(caller: str, primals: Any, tangents: Any) -> None:
     """Raise ArgumentError unless the arguments and their tangents come as tuples or lists."""
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
         raise ArgumentError(
             message(
-                f"{what}{here()} takes tuples of primals and tangents",
+                f"{caller}{here()} takes tuples of primals and tangents",
                 f"got {type(primals).__name__} and {type(tangents).__name__}",
-                help=f"{what}(f, (x,), (dx,)) for a function of one argument",
+                help=f"{caller}(f, (x,), (dx,)) for a function of one argument",
             )
         )
 
 
-def push(what: str, fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool) -> Any:
-    """Run a function and its tangents, as `jvp`. what: the transform that errors name."""
+def push(caller: str, fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool) -> Any:
+    """Run a function and its tangents, as `jvp`. caller: the transform that errors name."""
     name = name_of(fun)
     primals, tangents = tuple(primals), tuple(tangents)
 
     def names() -> list[str]:
         return argument_names(primals, of=fun)
 
-    leaves, structure = flatten_arguments(primals, f"{what} of {name}", names)
-    given = match_tangents(tangents, leaves, structure, f"{what} of {name}", "tangents", names)
-    holder = Flattened(has_aux, f"{what} of {name}")
+    leaves, structure = flatten_arguments(primals, f"{caller} of {name}", names)
+    given = match_tangents(tangents, leaves, structure, f"{caller} of {name}", "tangents", names)
+    holder = Flattened(has_aux, f"{caller} of {name}")
     outputs, moved = run_forward(holder.flat(fun, structure), leaves, given, name)
     count = holder.count
     ys = trees.unflatten(holder.structure, outputs[:count])
@@ -145,9 +145,9 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
     name = name_of(fun)
     shapes, structure = trees.flatten(primals)
     names = argument_names(primals, of=fun)
-    what = f"linear_transpose of {name}"
-    types = [abstract_type(leaf, f"{what}: {called}") for leaf, called in zip(shapes, names, strict=True)]
-    holder = Flattened(False, what)
+    caller = f"linear_transpose of {name}"
+    types = [abstract_type(leaf, f"{caller}: {called}") for leaf, called in zip(shapes, names, strict=True)]
+    holder = Flattened(False, caller)
     staged = stage(holder.flat(fun, structure), types, name=name, protected=True)
     results = trees.unflatten(holder.structure, [0] * holder.structure.num_leaves)
     called = [*names, *(f"its {path}" for path in trees.leaf_names(results, "result"))]
@@ -155,21 +155,21 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
         if not is_differentiable(type):
             raise DTypeError(
                 message(
-                    f"{what}{here()}: {each} is neither floating nor complex",
+                    f"{caller}{here()}: {each} is neither floating nor complex",
                     f"expected a floating or complex dtype, got {type}",
                     help="linear functions take and return floating or complex values: cast with .astype(float)",
                 )
             )
 
-    known = Known(staged.program, staged.constants, types, staged.program.output_types, what)
+    known = Known(staged.program, staged.constants, types, staged.program.output_types, caller)
     return Pullback(known, structure, holder.structure, "linear_transpose", name)
 
 
-def abstract_type(leaf: Any, what: str = "an argument") -> Any:
+def abstract_type(leaf: Any, caller: str = "an argument") -> Any:
     """Return the IR type of an array, a scalar, or a ShapeDtypeStruct."""
     if isinstance(leaf, Array):
         return leaf.type
     shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)
     if shape is not None and dtype is not None:
         return ArrayType(np.dtype(dtype), tuple(shape), bool(getattr(leaf, "weak_type", False)))
-    return as_array(leaf, what).type
+    return as_array(leaf, caller).type

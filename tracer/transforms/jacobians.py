@@ -113,26 +113,26 @@ Blocks = list[list[Array]]  # for each differentiable output and input leaf the 
 
 
 def _jacobian(
-    what: str, blocks_of: Callable[[Recorded], Blocks], fun: Function, argnums: Argnums, has_aux: bool,
+    caller: str, blocks_of: Callable[[Recorded], Blocks], fun: Function, argnums: Argnums, has_aux: bool,
     holomorphic: bool, allow_int: bool,
 ) -> Function:  # fmt: skip
-    check_callable(fun, what)
+    check_callable(fun, caller)
     single = isinstance(argnums, int)
-    numbers = argument_numbers(argnums, what)
+    numbers = argument_numbers(argnums, caller)
 
     @wrapping(fun)
     def derivative(*args: Any, **kwargs: Any) -> Any:
-        chosen = chosen_arguments(fun, what, numbers, args, kwargs, holomorphic=holomorphic, allow_int=allow_int)
+        chosen = chosen_arguments(fun, caller, numbers, args, kwargs, holomorphic=holomorphic, allow_int=allow_int)
         name = chosen.name
         if blocks_of is _push_basis and not holomorphic:
-            check_real([x.type for x in chosen.leaves], chosen.names, f"{what} of {name}", "arguments")
-        recorded = record(chosen.call, chosen.leaves, chosen.structure, has_aux, name, what)
+            check_real([x.type for x in chosen.leaves], chosen.names, f"{caller} of {name}", "arguments")
+        recorded = record(chosen.call, chosen.leaves, chosen.structure, has_aux, name, caller)
         if blocks_of is _pull_basis or holomorphic:
             found, wanted = [y.type for y in recorded.outputs], (check_complex if holomorphic else check_real)
             names = partial(result_names, trees.unflatten(recorded.structure, recorded.outputs))
-            wanted(found, names, f"{what} of {name}", "results")
+            wanted(found, names, f"{caller} of {name}", "results")
         blocks = blocks_of(recorded)
-        entries = _nest(recorded, chosen.structure, blocks, f"{what} of {name}", still=blocks_of is _push_basis)
+        entries = _nest(recorded, chosen.structure, blocks, f"{caller} of {name}", still=blocks_of is _push_basis)
         result = trees.unflatten(recorded.structure, [entry[0] if single else entry for entry in entries])
         return (result, recorded.aux) if has_aux else result
 
@@ -248,7 +248,7 @@ def _block(block: Any, type: Type) -> Any:
     return convert_element_type(block, block.dtype, weak=True) if weak else block
 
 
-def _nest(recorded: Recorded, structure: trees.Structure, blocks: Blocks, what: str, *, still: bool) -> list[Any]:
+def _nest(recorded: Recorded, structure: trees.Structure, blocks: Blocks, caller: str, *, still: bool) -> list[Any]:
     """Return for each output a tree like the inputs. still: whether integer outputs have zeros, or raise DTypeError."""
     rows = iter(blocks)
     entries = []
@@ -261,7 +261,7 @@ def _nest(recorded: Recorded, structure: trees.Structure, blocks: Blocks, what: 
             called = result_names(trees.unflatten(recorded.structure, recorded.outputs))[number]
             raise DTypeError(
                 message(
-                    f"{what}{here()}: {called} has no derivative",
+                    f"{caller}{here()}: {called} has no derivative",
                     f"expected a floating or complex dtype, got {y.type}",
                     help="cast it with .astype(float), or return it beside the result: has_aux=True",
                 )

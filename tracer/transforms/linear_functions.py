@@ -85,7 +85,7 @@ class Derivative(ABC):
 class Form:
     """Static part of a linear function: equal for two that differ in their residuals alone.
 
-    program: see `Derivative`. inputs, outputs: of the differentiated function. what, name: the transform and that
+    program: see `Derivative`. inputs, outputs: of the differentiated function. caller, name: the transform and that
     function, for errors. called: the names of the inputs in errors.
     """
 
@@ -94,22 +94,22 @@ class Form:
     input_types: tuple[Type, ...]
     outputs: trees.Structure
     output_types: tuple[Type, ...]
-    what: str
+    caller: str
     name: str = field(compare=False)
     called: tuple[str, ...] = field(compare=False)
 
     def __repr__(self) -> str:
-        return f"{self.what} of {self.name}"
+        return f"{self.caller} of {self.name}"
 
 
 class Known(Derivative):
     """Derivative with a known program and residuals, which may be any objects until it is used."""
 
-    def __init__(self, program: Program, residuals: Sequence[Any], inputs: Any, outputs: Any, what: str) -> None:
+    def __init__(self, program: Program, residuals: Sequence[Any], inputs: Any, outputs: Any, caller: str) -> None:
         super().__init__([Typed(t) for t in inputs], [Typed(t) for t in outputs])
         self.program = program
         self.residuals = residuals
-        self.what = what
+        self.caller = caller
 
     def parts(self) -> tuple[Program, Sequence[Any]]:
         """Return the program and the residuals, unchecked."""
@@ -117,12 +117,12 @@ class Known(Derivative):
 
     def linear(self) -> tuple[Program, list[Array]]:
         """Return the program and the residuals as arrays. Raises ArgumentError for residuals of other types."""
-        arrays = [as_array(x, f"{self.what}: a residual of its result") for x in self.residuals]
+        arrays = [as_array(x, f"{self.caller}: a residual of its result") for x in self.residuals]
         for array, type in zip(arrays, self.program.input_types, strict=False):
             if not same_up_to_weakness(array.type, type):
                 raise ArgumentError(
                     message(
-                        f"{self.what}{here()}: a residual of its result has another type than it was made with",
+                        f"{self.caller}{here()}: a residual of its result has another type than it was made with",
                         f"expected {type}, got {array.type}",
                         help="call it under vmap if it was returned through one, as vmap(lambda f, x: f(x))(f, xs)",
                     )
@@ -133,20 +133,20 @@ class Known(Derivative):
 class LinearFunction:
     """Base of pullbacks and pushforwards. inputs, outputs: structures of the differentiated function.
 
-    what, name: see `Form`.
+    caller, name: see `Form`.
     """
 
     __slots__ = ("__weakref__", "_called", "_derivative", "_inputs", "_name", "_outputs", "_what")
     _direction = "linear function"
 
     def __init__(
-        self, derivative: Derivative, inputs: trees.Structure, outputs: trees.Structure, what: str, name: str,
+        self, derivative: Derivative, inputs: trees.Structure, outputs: trees.Structure, caller: str, name: str,
         called: Callable[[], Sequence[str]] = tuple,
     ) -> None:  # fmt: skip
         self._derivative = derivative
         self._inputs = inputs
         self._outputs = outputs
-        self._what = what
+        self._what = caller
         self._name = name
         self._called = called
 
@@ -156,10 +156,10 @@ class LinearFunction:
     @classmethod
     def known(cls, form: Form, residuals: Sequence[Any]) -> Self:
         """Return the function of a form and residuals."""
-        what = f"{form.what} of {form.name}"
+        caller = f"{form.caller} of {form.name}"
         kept = [renewed(x) if isinstance(x, Array) else x for x in residuals]
-        derivative = Known(form.program, kept, form.input_types, form.output_types, what)
-        return cls(derivative, form.inputs, form.outputs, form.what, form.name, lambda: form.called)
+        derivative = Known(form.program, kept, form.input_types, form.output_types, caller)
+        return cls(derivative, form.inputs, form.outputs, form.caller, form.name, lambda: form.called)
 
     def taken_apart(self) -> tuple[tuple[Any, ...], Form]:
         """Return the residuals and the form."""
@@ -204,12 +204,12 @@ class Pushforward(LinearFunction):
         return trees.unflatten(self._outputs, self._derivative.push(given))
 
 
-def _only(cotangents: tuple[Any, ...], what: str, name: str) -> Any:
+def _only(cotangents: tuple[Any, ...], caller: str, name: str) -> Any:
     """Return the only argument of a pullback. Raises ArgumentError for any other number of them."""
     if len(cotangents) != 1:
         raise ArgumentError(
             message(
-                f"{what} of {name}{here()}: its pullback takes one argument, a tree like the result of {name}",
+                f"{caller} of {name}{here()}: its pullback takes one argument, a tree like the result of {name}",
                 f"got {len(cotangents)} arguments",
                 help="pass a tuple for a function that returns one: pullback((a, b))",
             )

@@ -30,12 +30,12 @@ from tracer.transforms.unstacked import without_stacks
 class Flattened:
     """Flattening of a user's function, which keeps the structure of the result.
 
-    what: names the transform and the function in errors.
+    caller: names the transform and the function in errors.
     """
 
-    def __init__(self, has_aux: bool, what: str) -> None:
+    def __init__(self, has_aux: bool, caller: str) -> None:
         self.has_aux = has_aux
-        self.what = what
+        self.caller = caller
         self.structure: Any = None
         self.aux_structure: Any = None
         self.aux_others: list[tuple[Any] | None] = []  # per leaf of aux: (leaf,), None if it is an array
@@ -49,7 +49,7 @@ class Flattened:
                 if not isinstance(result, tuple) or len(result) != 2:
                     raise ArgumentError(
                         message(
-                            f"{self.what}{here()}: has_aux=True wants a pair (result, aux)",
+                            f"{self.caller}{here()}: has_aux=True wants a pair (result, aux)",
                             f"got {type(result).__name__}",
                             help="return a tuple of two, or leave has_aux out",
                         )
@@ -57,8 +57,8 @@ class Flattened:
                 result, aux = result
                 found, self.aux_structure = trees.flatten(aux)
                 self.aux_others = [None if _is_operand(leaf) else (leaf,) for leaf in found]
-                aux_leaves = [as_output(leaf, self.what) for leaf in found if _is_operand(leaf)]
-            outputs, self.structure = as_outputs(result, self.what)
+                aux_leaves = [as_output(leaf, self.caller) for leaf in found if _is_operand(leaf)]
+            outputs, self.structure = as_outputs(result, self.caller)
             self.count = len(outputs)
             return [*outputs, *aux_leaves]
 
@@ -131,11 +131,11 @@ class Recorded(Derivative):
 
 
 def record(
-    function: Callable[..., Any], leaves: list[Array], structure: trees.Structure, has_aux: bool, name: str, what: str
+    function: Callable[..., Any], leaves: list[Array], structure: trees.Structure, has_aux: bool, name: str, caller: str
 ) -> Recorded:
-    """Run a user's function on arrays, and record its derivative. what: names the transform in errors."""
+    """Run a user's function on arrays, and record its derivative. caller: names the transform in errors."""
     active = [is_differentiable(x._type or x.type) for x in leaves]
-    holder = Flattened(has_aux, f"{what} of {name}")
+    holder = Flattened(has_aux, f"{caller} of {name}")
     tape = run_reverse(holder.flat(function, structure), leaves, active, name)
     outputs = list(tape.outputs)
     del tape.outputs[holder.count :], tape.output_vars[holder.count :]

@@ -28,12 +28,12 @@ from tracer.transforms.context import Tangent
 
 
 def match_tangents(
-    given: Any, like: Sequence[Any], structure: trees.Structure, what: str, root: str,
+    given: Any, like: Sequence[Any], structure: trees.Structure, caller: str, root: str,
     values: Callable[[], Sequence[str]] | None = None,
 ) -> list[Tangent]:  # fmt: skip
     """Return tangents or cotangents as operands. They must have the structure, shapes and tangent dtypes of `like`.
 
-    what, root: name the transform, and `given`, in errors. values: returns the names of the primals. Raises
+    caller, root: name the transform, and `given`, in errors. values: returns the names of the primals. Raises
     ArgumentError for a wrong structure, shape or dtype. A cotangent of an integer counts for nothing. So any array of
     its shape is one, such as the result itself.
     """
@@ -41,9 +41,10 @@ def match_tangents(
     if got != structure:
         path, wanted, found = trees.parting(structure, got, root)
         where = f" for {path}" if path != root else ""
+        model = "outputs" if root == "cotangents" else "primals"
         raise ArgumentError(
             message(
-                f"{what}{here()}: {root} must have the structure of {'outputs' if root == 'cotangents' else 'primals'}",
+                f"{caller}{here()}: {root} must have the structure of {model}",
                 f"expected {trees.structure_text(wanted)}{where}",
                 f"got {trees.structure_text(found)}",
                 help="one leaf for each array, in the same containers",
@@ -55,45 +56,45 @@ def match_tangents(
         return path if values is None else f"{path}, the tangent of {values()[number]},"
 
     return [
-        _matched(leaf, x.type, what, lambda number=number: name(number), backward=root == "cotangents")  # type: ignore[misc]
+        _matched(leaf, x.type, caller, lambda number=number: name(number), backward=root == "cotangents")  # type: ignore[misc]
         for number, (leaf, x) in enumerate(zip(leaves, like, strict=True))
     ]
 
 
-def _matched(leaf: Any, type: Type, what: str, name: Callable[[], str], *, backward: bool) -> Tangent:
+def _matched(leaf: Any, type: Type, caller: str, name: Callable[[], str], *, backward: bool) -> Tangent:
     """Return one tangent of a value of the type, as an operand. Raises ArgumentError for a wrong type."""
     wanted = tangent_type(type)
     empty = trees.is_float0(leaf)
     if not is_differentiable(type):
-        given_shape = leaf.shape if empty else _converted(leaf, what, name).shape
+        given_shape = leaf.shape if empty else _converted(leaf, caller, name).shape
         if given_shape != type.shape or not (empty or backward):
             given = f"pass numpy.zeros({type.shape}, tracer.dtypes.float0), or make it a float"
-            raise _wrong_type(leaf, wanted, what, name(), f"{type} has no derivative: {given}")
+            raise _wrong_type(leaf, wanted, caller, name(), f"{type} has no derivative: {given}")
         return Zero(wanted)
     if not empty:
-        array: Any = leaf if isinstance(leaf, Array) else _converted(leaf, what, name)
+        array: Any = leaf if isinstance(leaf, Array) else _converted(leaf, caller, name)
         complex_given = is_complex(array.dtype) and not is_complex(wanted.dtype)  # type: ignore[union-attr]
         if array.weak_type and array.shape == wanted.shape and not complex_given:
             array = convert_element_type(array, wanted.dtype)  # type: ignore[union-attr]
         if same_up_to_weakness(array.type, wanted):
             return array  # type: ignore[no-any-return]
-    raise _wrong_type(leaf, wanted, what, name(), _LIKE_THE_VALUES)
+    raise _wrong_type(leaf, wanted, caller, name(), _LIKE_THE_VALUES)
 
 
 _LIKE_THE_VALUES = "tangents and cotangents have the shape and dtype of the values they belong to"
 
 
-def _converted(leaf: Any, what: str, name: Callable[[], str]) -> Array:
+def _converted(leaf: Any, caller: str, name: Callable[[], str]) -> Array:
     with suppress(ArgumentError, DTypeError):
-        return as_array(leaf, what)
-    return as_array(leaf, f"{what}: {name()}")  # raises again, with the leaf's name
+        return as_array(leaf, caller)
+    return as_array(leaf, f"{caller}: {name()}")  # raises again, with the leaf's name
 
 
-def _wrong_type(leaf: Any, wanted: Type, what: str, name: str, remedy: str) -> ArgumentError:
+def _wrong_type(leaf: Any, wanted: Type, caller: str, name: str, remedy: str) -> ArgumentError:
     empty = trees.is_float0(leaf)
-    got = f"float0[{','.join(map(str, leaf.shape))}]" if empty else _converted(leaf, what, lambda: name).type
+    got = f"float0[{','.join(map(str, leaf.shape))}]" if empty else _converted(leaf, caller, lambda: name).type
     return ArgumentError(
-        message(f"{what}{here()}: {name} has the wrong type", f"expected {wanted}, got {got}", help=remedy)
+        message(f"{caller}{here()}: {name} has the wrong type", f"expected {wanted}, got {got}", help=remedy)
     )
 
 

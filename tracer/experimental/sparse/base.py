@@ -105,29 +105,29 @@ def todense(arr: Any) -> Any:
     return arr.todense() if is_sparse(arr) else array_of("todense", arr)
 
 
-def index_array(what: str, x: Any) -> Array:
+def index_array(caller: str, x: Any) -> Array:
     """Return indices as an array. Raises ArgumentError where they are not integers."""
-    found = array_of(what, x)
+    found = array_of(caller, x)
     if found.dtype.kind not in "iu":
-        raise ArgumentError(message(f"{what}{here()}: indices are integers", f"got {found.type}"))
+        raise ArgumentError(message(f"{caller}{here()}: indices are integers", f"got {found.type}"))
     return found
 
 
-def matrix_shape(what: str, shape: Sequence[int]) -> tuple[int, int]:
+def matrix_shape(caller: str, shape: Sequence[int]) -> tuple[int, int]:
     """Return the shape of a matrix. Raises ShapeError for another number of axes."""
     found = tuple(int(n) for n in shape)
     if len(found) != 2:
-        text = f"{what}{here()}: this format is for matrices"
+        text = f"{caller}{here()}: this format is for matrices"
         raise ShapeError(message(text, f"got shape {found}", help="BCOO has any number of axes"))
     return found[0], found[1]
 
 
-def check_inner(what: str, shape: Sequence[int], x: Any, axis: int) -> None:
+def check_inner(caller: str, shape: Sequence[int], x: Any, axis: int) -> None:
     """Raise ShapeError unless the first axis of x is as long as an axis of a matrix."""
     if x.ndim not in (1, 2) or x.shape[0] != shape[axis]:
         raise ShapeError(
             message(
-                f"{what}{here()}: the operand has {shape[axis]} rows, for a matrix of shape {tuple(shape)}",
+                f"{caller}{here()}: the operand has {shape[axis]} rows, for a matrix of shape {tuple(shape)}",
                 f"got {x.type}",
                 help="a vector [n] or a matrix [n, k]",
             )

@@ -23,9 +23,9 @@ from tracer.trace.source import here
 _FORMATS = ("bcoo", "coo", "csr", "csc")
 
 
-def _check_format(what: str, sparse_format: str) -> None:
+def _check_format(caller: str, sparse_format: str) -> None:
     if sparse_format not in _FORMATS:
-        text = f"{what}{here()}: sparse_format is one of {', '.join(map(repr, _FORMATS))}"
+        text = f"{caller}{here()}: sparse_format is one of {', '.join(map(repr, _FORMATS))}"
         raise ArgumentError(message(text, f"got {sparse_format!r}"))
 
 

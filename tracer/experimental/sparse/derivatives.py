@@ -63,16 +63,16 @@ jacobian = jacrev
 
 
 def _by_values(
-    what: str, transform: Any, fun: Function, argnums: Argnums, has_aux: bool, options: dict[str, Any]
+    caller: str, transform: Any, fun: Function, argnums: Argnums, has_aux: bool, options: dict[str, Any]
 ) -> Function:
     """Return the derivative of `fun` by the values of its sparse arguments, and by dense arguments."""
-    check_callable(fun, what)
+    check_callable(fun, caller)
     single = isinstance(argnums, int)
-    numbers = argument_numbers(argnums, what)
+    numbers = argument_numbers(argnums, caller)
 
     @wrapping(fun)
     def derivative(*args: Any, **kwargs: Any) -> Any:
-        positions = [argument_position(number, len(args), what) for number in numbers]
+        positions = [argument_position(number, len(args), caller) for number in numbers]
         leaves, structure = tree_flatten([args[k] for k in positions], is_leaf=is_sparse)
         values = tree_unflatten(structure, [x.data if is_sparse(x) else x for x in leaves])
 
@@ -86,14 +86,14 @@ def _by_values(
 
         of_values.__name__ = getattr(fun, "__name__", "f")
         found = transform(of_values, tuple(range(len(positions))), has_aux, **options)(*values)
-        valued = what == "value_and_grad"
+        valued = caller == "value_and_grad"
         result = found[1] if valued else found[0] if has_aux else found
         sparse_at = [k for k, x in enumerate(leaves) if is_sparse(x)]
 
         def dressed(entry: Any) -> Any:
             parts = tree_flatten(list(entry))[0]
             for k in sparse_at:
-                parts[k] = _derivative(what, leaves[k], parts[k])
+                parts[k] = _derivative(caller, leaves[k], parts[k])
             whole = tree_unflatten(structure, parts)
             return whole[0] if single else tuple(whole)
 
@@ -126,14 +126,14 @@ def _with(x: Any, data: Any) -> Any:
     return type(x).tree_unflatten(aux, (data, *others))
 
 
-def _derivative(what: str, x: JAXSparse, data: Any) -> Any:
+def _derivative(caller: str, x: JAXSparse, data: Any) -> Any:
     """Return the derivative by a sparse array from the one by its values, [*output, *values]."""
     extra = data.ndim - x.data.ndim
     if not extra or not is_inexact(data.dtype):
         return _with(x, data)
     if not isinstance(x, BCOO):
         kind = type(x).__name__
-        text = f"{what}{here()}: the Jacobian by a {kind} has more than two axes"
+        text = f"{caller}{here()}: the Jacobian by a {kind} has more than two axes"
         remedy = "take a BCOO" + (", BCOO.from_scipy_sparse(m.to_scipy())" if isinstance(x, COO) else "")
         raise ArgumentError(message(text, help=remedy))
     indices = x.indices.reshape((1,) * extra + x.indices.shape)

@@ -17,9 +17,9 @@ from tracer.trace.source import here
 from tracer.transforms.vectorize import vmap
 
 
-def _require_same_shape(what: str, mat: Coordinates, other: Any) -> None:
+def _require_same_shape(caller: str, mat: Coordinates, other: Any) -> None:
     if tuple(mat.shape) != tuple(other.shape):
-        text = f"{what}{here()}: arrays have equal shapes"
+        text = f"{caller}{here()}: arrays have equal shapes"
         raise ShapeError(message(text, f"got {tuple(mat.shape)} and {tuple(other.shape)}"))
 
 

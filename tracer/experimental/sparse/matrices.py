@@ -111,15 +111,15 @@ class _Matrix(JAXSparse):
         return found.T
 
 
-def _product(what: str, mat: _Matrix, x: Any, *, transpose: bool) -> Any:
-    check_inner(what, mat.shape, x, 0 if transpose else 1)
+def _product(caller: str, mat: _Matrix, x: Any, *, transpose: bool) -> Any:
+    check_inner(caller, mat.shape, x, 0 if transpose else 1)
     return mat._dot(x, 0 if transpose else 1)
 
 
-def _same_length(what: str, **arrays: Array) -> None:
+def _same_length(caller: str, **arrays: Array) -> None:
     if any(x.ndim != 1 for x in arrays.values()) or len({x.shape for x in arrays.values()}) > 1:
         shown = ", ".join(f"{name} {x.type}" for name, x in arrays.items())
-        raise ShapeError(message(f"{what}{here()}: one element of each array for each entry", f"got {shown}"))
+        raise ShapeError(message(f"{caller}{here()}: one element of each array for each entry", f"got {shown}"))
 
 
 @register_pytree_node_class
@@ -183,9 +183,9 @@ class COO(_Matrix):
         return COO.tree_unflatten((self.shape[::-1], (cols_sorted, rows_sorted)), (self.data, self.col, self.row))
 
 
-def _check_axes(what: str, axes: Sequence[int] | None) -> None:
+def _check_axes(caller: str, axes: Sequence[int] | None) -> None:
     if axes is not None and tuple(axes) != (1, 0):
-        text = f"transpose of {what}{here()}: a matrix has one transpose"
+        text = f"transpose of {caller}{here()}: a matrix has one transpose"
         raise AxisError(message(text, f"got axes {tuple(axes)}", help="m.T"))
 
 
@@ -387,9 +387,9 @@ def csr_matmat(mat: CSR, B: Any, *, transpose: bool = False) -> Any:
     return _product("csr_matmat", mat, _with_axes("csr_matmat", B, 2), transpose=transpose)
 
 
-def _with_axes(what: str, x: Any, count: int) -> Any:
-    found = array_of(what, x)
+def _with_axes(caller: str, x: Any, count: int) -> Any:
+    found = array_of(caller, x)
     if found.ndim != count:
         wanted = "a vector" if count == 1 else "a matrix"
-        raise ArgumentError(message(f"{what}{here()} takes {wanted}", f"got {found.type}"))
+        raise ArgumentError(message(f"{caller}{here()} takes {wanted}", f"got {found.type}"))
     return found

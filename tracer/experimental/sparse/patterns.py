@@ -216,10 +216,10 @@ def _given(t: Traced, pattern: Any, single: bool) -> Pattern:
     inner = trees.unflatten(t.chosen.structure, [0] * len(t.inputs))
     wanted = tree_flatten(trees.unflatten(t.holder.structure, [inner[0] if single else inner] * len(t.outputs)))[1]
     if structure != wanted:
-        name = "hessian_sparsity" if "hessian" in t.what else "jacobian_sparsity"
+        name = "hessian_sparsity" if "hessian" in t.caller else "jacobian_sparsity"
         raise ArgumentError(
             message(
-                f"{t.what} of {t.chosen.name}{here()}: the pattern has another structure than the result",
+                f"{t.caller} of {t.chosen.name}{here()}: the pattern has another structure than the result",
                 f"got {trees.structure_text(structure)}, expected {trees.structure_text(wanted)}",
                 help=f"pass the result of tracer.{name}(f)(...)",
             )
@@ -244,7 +244,7 @@ def _is_block(x: Any) -> bool:
 
 def _places(t: Traced, block: Any, shape: tuple[int, ...]) -> Any:
     """Return the places of a block's entries, in row-major order of its shape."""
-    where = f"{t.what} of {t.chosen.name}{here()}"
+    where = f"{t.caller} of {t.chosen.name}{here()}"
     if not _is_block(block) or tuple(block.shape) != shape:
         shown = getattr(block, "shape", type(block).__name__)
         raise ShapeError(message(f"{where}: a block of the pattern is [*output, *input]", f"got {shown} for {shape}"))

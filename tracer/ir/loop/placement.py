@@ -82,10 +82,10 @@ class Place:
 def problems(s: loop.Statement, place: Place) -> Iterator[str]:
     """Yield a sentence for each rule that the statement breaks at this place."""
     banned = _BANNED_LOOPS[s.kind] if isinstance(s, loop.For) else _BANNED.get(type(s), ())
-    what = f"a {s.kind.value} loop" if isinstance(s, loop.For) else type(s).__name__
+    nested = f"a {s.kind.value} loop" if isinstance(s, loop.For) else type(s).__name__
     for kind in banned:
         if kind in place.loops:
-            yield f"{what} inside a {kind.value} loop"
+            yield f"{nested} inside a {kind.value} loop"
     match s:
         case loop.For():
             yield from _for(s, place)
@@ -94,9 +94,9 @@ def problems(s: loop.Statement, place: Place) -> Iterator[str]:
                 yield "an If whose predicate varies by lane, and whose arms do more than compute"
         case loop.Barrier() | loop.Shuffle():
             if loop.LoopKind.THREAD not in place.loops:
-                yield f"{what} outside a thread loop"
+                yield f"{nested} outside a thread loop"
             elif place.divergent:
-                yield f"{what} under a condition that varies by thread"
+                yield f"{nested} under a condition that varies by thread"
         case loop.Leave() if place.divergent:
             yield "Leave under a condition that varies by thread"
         case loop.Prefix():

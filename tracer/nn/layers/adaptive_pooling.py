@@ -29,8 +29,8 @@ class _Adaptive(Module):
 
     def __init__(self, output: int | Sequence[int | None] | None) -> None:
         given = tuple(output) if isinstance(output, Sequence) else (output,) * self.rank
-        what = type(self).__name__
-        per_axis(what, "output", [1 if n is None else n for n in given], self.rank)
+        caller = type(self).__name__
+        per_axis(caller, "output", [1 if n is None else n for n in given], self.rank)
         self.output = given
 
     def __call__(self, x: Any) -> Array:

@@ -31,12 +31,12 @@ class _Convolution(Module):
         dtype: Any, key: Array,
     ) -> None:  # fmt: skip
         """Draw a weight [first, second / groups, *size], with a fan in of second / groups times the window's size."""
-        what = type(self).__name__
-        window = per_axis(what, "size", size, self.rank)
+        caller = type(self).__name__
+        window = per_axis(caller, "size", size, self.rank)
         if groups < 1 or n % groups or m % groups:
             raise ArgumentError(
                 message(
-                    f"nn.{what}{here()}: groups must divide the features in and out",
+                    f"nn.{caller}{here()}: groups must divide the features in and out",
                     f"got groups={groups} for {n} in and {m} out",
                 )
             )
@@ -45,8 +45,8 @@ class _Convolution(Module):
         of_weight, of_bias = random.split(key)
         self.weight = uniform(of_weight, (first, second, *window), bound, dtype)
         self.bias = uniform(of_bias, (m,), bound, dtype) if bias else None
-        self.stride = per_axis(what, "stride", stride, self.rank)
-        self.dilation = per_axis(what, "dilation", dilation, self.rank)
+        self.stride = per_axis(caller, "stride", stride, self.rank)
+        self.dilation = per_axis(caller, "dilation", dilation, self.rank)
         self.groups = groups
 
     def _operands(self, x: Any, n: int) -> tuple[Array, Array, Sequence[int]]:
@@ -96,19 +96,19 @@ class _Conv(_Convolution):
         self.padding_mode = check_mode(type(self).__name__, "padding_mode", padding_mode)
 
     def _pads(self, padding: Any) -> Pads:
-        what = type(self).__name__
+        caller = type(self).__name__
         if padding == "valid":
             return ((0, 0),) * self.rank
         if padding != "same":
             if isinstance(padding, str):
                 raise ArgumentError(
-                    message(f'nn.{what}{here()}: padding by name is "same" or "valid"', f"got {padding!r}")
+                    message(f'nn.{caller}{here()}: padding by name is "same" or "valid"', f"got {padding!r}")
                 )
-            return pads(what, padding, self.rank)
+            return pads(caller, padding, self.rank)
         if max(self.stride) > 1:
             raise ArgumentError(
                 message(
-                    f'nn.{what}{here()}: padding="same" is for strides of 1',
+                    f'nn.{caller}{here()}: padding="same" is for strides of 1',
                     f"got stride={self.stride}",
                     help="padding=size // 2 for odd sizes",
                 )
@@ -183,14 +183,14 @@ class _ConvTranspose(_Convolution):
         dtype: Any = "float32", key: Array,
     ) -> None:  # fmt: skip
         self._set(n, m, n, m, size, stride, dilation, groups, bias, dtype, key)
-        what = type(self).__name__
-        self.padding = pads(what, padding, self.rank)
-        self.output_padding = per_axis(what, "output_padding", output_padding, self.rank, 0)
+        caller = type(self).__name__
+        self.padding = pads(caller, padding, self.rank)
+        self.output_padding = per_axis(caller, "output_padding", output_padding, self.rank, 0)
         most = tuple(max(s, d) for s, d in zip(self.stride, self.dilation, strict=True))
         if any(more >= limit for more, limit in zip(self.output_padding, most, strict=True)):
             raise ArgumentError(
                 message(
-                    f"nn.{what}{here()}: output_padding must be less than the stride or the dilation",
+                    f"nn.{caller}{here()}: output_padding must be less than the stride or the dilation",
                     f"got output_padding={self.output_padding} for stride={self.stride}, dilation={self.dilation}",
                 )
             )

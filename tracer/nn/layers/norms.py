@@ -353,12 +353,12 @@ class WeightNorm(Module):
         return layer(*args, **kwargs)
 
 
-def _weight(what: str, layer: Module, name: str) -> Any:
+def _weight(caller: str, layer: Module, name: str) -> Any:
     weight: Any = getattr(layer, name, None)
     if getattr(weight, "ndim", 0) < 2:
         raise ArgumentError(
             message(
-                f"nn.{what}{here()} takes a layer with an array {name} of two axes or more", f"got {layer!r}",
+                f"nn.{caller}{here()} takes a layer with an array {name} of two axes or more", f"got {layer!r}",
                 help='name="weight_hh" names another attribute',
             )
         )  # fmt: skip

@@ -68,18 +68,18 @@ class Window:
     """Settings of a window, one entry an axis."""
 
     def __init__(
-        self, what: str, rank: int, size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+        self, caller: str, rank: int, size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
     ) -> None:
-        self.size = per_axis(what, "size", size, rank)
-        self.stride = self.size if stride is None else per_axis(what, "stride", stride, rank)
-        self.padding = pads(what, padding, rank)
-        self.dilation = per_axis(what, "dilation", dilation, rank)
+        self.size = per_axis(caller, "size", size, rank)
+        self.stride = self.size if stride is None else per_axis(caller, "stride", stride, rank)
+        self.padding = pads(caller, padding, rank)
+        self.dilation = per_axis(caller, "dilation", dilation, rank)
         self.ceil_mode = ceil_mode
         self.wide = tuple((k - 1) * d + 1 for k, d in zip(self.size, self.dilation, strict=True))
         if any(2 * max(pair) > k for pair, k in zip(self.padding, self.wide, strict=True)):
             raise ArgumentError(
                 message(
-                    f"nn.{what}{here()}: padding is at most half the window",
+                    f"nn.{caller}{here()}: padding is at most half the window",
                     f"got padding={padding!r} for windows of {self.wide}",
                     help="more would make windows of padding alone",
                 )
@@ -97,20 +97,20 @@ class Window:
         return tuple(found)
 
 
-def real_input(what: str, x: Any) -> Array:
-    """Return the input as an array. Raises DTypeError if it is complex. what: named in the error."""
+def real_input(caller: str, x: Any) -> Array:
+    """Return the input as an array. Raises DTypeError if it is complex. caller: named in the error."""
     x = tnp.asarray(x)
     if dtypes.is_complex(x.dtype):
-        raise DTypeError(message(f"{what}{here()} takes real numbers", f"got {x.type}"))
+        raise DTypeError(message(f"{caller}{here()} takes real numbers", f"got {x.type}"))
     return x
 
 
-def _rank(what: str, x: Array, size: Any) -> int:
+def _rank(caller: str, x: Array, size: Any) -> int:
     rank = len(size) if isinstance(size, Sequence) else x.ndim - 2
     if rank < 1 or rank > x.ndim:
         raise ShapeError(
             message(
-                f"{what}{here()}: one size is for inputs [b, c, *s], sizes are for the last axes",
+                f"{caller}{here()}: one size is for inputs [b, c, *s], sizes are for the last axes",
                 f"got size={size!r} for {x.type}",
             )
         )

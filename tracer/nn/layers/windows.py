@@ -19,7 +19,7 @@ Pads = tuple[tuple[int, int], ...]
 MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 
-def per_axis(what: str, name: str, value: Any, rank: int, least: int = 1) -> tuple[int, ...]:
+def per_axis(caller: str, name: str, value: Any, rank: int, least: int = 1) -> tuple[int, ...]:
     """Return an integer for each of `rank` axes, given one or all. Raises ArgumentError for other values."""
     try:
         found = (index(value),) * rank
@@ -28,7 +28,7 @@ def per_axis(what: str, name: str, value: Any, rank: int, least: int = 1) -> tup
     if len(found) != rank or min(found, default=least) < least:
         raise ArgumentError(
             message(
-                f"nn.{what}{here()}: {name} is an integer from {least} up, or {rank} of them",
+                f"nn.{caller}{here()}: {name} is an integer from {least} up, or {rank} of them",
                 f"got {value!r}",
                 help=f"{name}={(max(least, 1),) * rank}",
             )
@@ -36,14 +36,15 @@ def per_axis(what: str, name: str, value: Any, rank: int, least: int = 1) -> tup
     return found
 
 
-def pads(what: str, value: Any, rank: int) -> Pads:
+def pads(caller: str, value: Any, rank: int) -> Pads:
     """Return (before, after) for each axis, given one integer, or an integer or a pair for every axis."""
     given = _integers(value) if isinstance(value, Sequence) else [(value, value)] * rank
     found = [pair for pair in given if len(pair) == 2 and all(isinstance(n, int | np.integer) and n >= 0 for n in pair)]
     if len(found) != rank or len(given) != rank:
         raise ArgumentError(
             message(
-                f"nn.{what}{here()}: padding is an integer from 0 up, or an integer or a pair for each of {rank} axes",
+                f"nn.{caller}{here()}: padding is an integer from 0 up, or an integer or a pair for each of {rank}"
+                " axes",
                 f"got {value!r}",
                 help=f"padding={tuple((0, 1) for _ in range(rank))} pads the end of every axis",
             )
@@ -55,10 +56,10 @@ def _integers(values: Sequence[Any]) -> list[tuple[Any, ...]]:
     return [tuple(n) if isinstance(n, Sequence) else (n, n) for n in values]
 
 
-def check_mode(what: str, name: str, mode: str) -> str:
+def check_mode(caller: str, name: str, mode: str) -> str:
     """Return the mode. Raises ArgumentError unless it is one of `MODES`."""
     if mode not in MODES:
-        raise ArgumentError(message(f"nn.{what}{here()}: {name} is one of {', '.join(MODES)}", f"got {mode!r}"))
+        raise ArgumentError(message(f"nn.{caller}{here()}: {name} is one of {', '.join(MODES)}", f"got {mode!r}"))
     return mode
 
 

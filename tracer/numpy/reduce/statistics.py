@@ -357,8 +357,8 @@ def _length(values: Array, least: int) -> int:
     """Return the length of `bincount`. Raises TracerArrayError for traced values, ShapeError for negative ones."""
     known = concrete_value(values)
     if known is None:
-        what = f"bincount{here()}: the length of the result depends on traced values"
-        raise TracerArrayError(message(what, f"got {values.type}", help="give length="))
+        text = f"bincount{here()}: the length of the result depends on traced values"
+        raise TracerArrayError(message(text, f"got {values.type}", help="give length="))
     if known.size and known.min() < 0:
         raise ShapeError(message(f"bincount{here()}: the values must not be negative", f"got {known.min()}"))
     return builtins.max(int(known.max()) + 1 if known.size else 0, least)

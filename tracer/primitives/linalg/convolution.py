@@ -63,14 +63,14 @@ def _infer(
                 help="check dimension_numbers, which say which axis is which",
             )
         )
-    for what, size, groups in (
+    for role, size, groups in (
         ("rhs's output features", out_features, feature_groups * batch_groups),
         ("lhs's batch", batch, batch_groups),
     ):
         if groups < 1 or size % groups:
             raise ShapeError(
                 message(
-                    f"conv{here()}: {what} must divide into the groups",
+                    f"conv{here()}: {role} must divide into the groups",
                     f"got {size} for {groups} groups",
                     help="choose a group count that divides it",
                 )

@@ -112,11 +112,11 @@ def _sizes(type: Type, axes: Sequence[int]) -> tuple[int, ...]:
 
 def _check_axes(lhs: Type, rhs: Type, dimension_numbers: DimensionNumbers) -> None:
     contracted, batch = dimension_numbers
-    for what, (left, right) in (("contracted", contracted), ("batch", batch)):
+    for role, (left, right) in (("contracted", contracted), ("batch", batch)):
         if _sizes(lhs, left) != _sizes(rhs, right):
             raise ShapeError(
                 message(
-                    f"dot_general{here()}: {what} axes must have equal sizes",
+                    f"dot_general{here()}: {role} axes must have equal sizes",
                     f"got {lhs} and {rhs}",
                     f"axes {left} of the first have sizes {_sizes(lhs, left)}, "
                     f"axes {right} of the second {_sizes(rhs, right)}",

@@ -33,7 +33,7 @@ def cuda_program(program: Program, target: Target = CUDA) -> CudaProgram:
     head = [f"{program.name} for {arch}: {count} {'kernel' if count == 1 else 'kernels'}, not yet run on a device"]
     left = schedule.left
     if left:
-        head += ["not on the GPU yet:", *(f"  {what}" for what in (*left, *_outside(program)))]
+        head += ["not on the GPU yet:", *(f"  {line}" for line in (*left, *_outside(program)))]
     text = "".join(f"// {line}\n" for line in head) + source.text
     return CudaProgram(program.name, arch, text, source, scheduled)
 

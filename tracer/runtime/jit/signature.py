@@ -58,7 +58,7 @@ class Call(NamedTuple):
 class Signature:
     """Options of `jit`, or of another transform that traces, on a function's arguments."""
 
-    what: str  # the transform
+    caller: str  # the transform
     name: str
     static_numbers: frozenset[int]
     static_names: frozenset[str]
@@ -106,7 +106,7 @@ class Signature:
         except TypeError:
             raise ArgumentError(
                 message(
-                    f"{self.what} of {self.name}{here()}: the static {self.argument(static.place)} cannot be hashed",
+                    f"{self.caller} of {self.name}{here()}: the static {self.argument(static.place)} cannot be hashed",
                     f"got {static.kind.__name__}: {short_text(static.value)}",
                     help="static arguments are compared by == and hash: pass a tuple, a string or a frozen dataclass, "
                     "or leave it out of static_argnums to have it traced",
@@ -123,7 +123,7 @@ class Signature:
         """Return the type of a leaf that can be converted. Raises ArgumentError, with its name, for any other."""
         leaf = trees.flatten((args, kwargs))[0][position]
         name = self.leaf_names(args, kwargs, statics)[position]
-        return as_array(leaf, f"{self.what} of {self.name}: {name}").type
+        return as_array(leaf, f"{self.caller} of {self.name}: {name}").type
 
     def leaf_names(self, args: Sequence[Any], kwargs: Mapping[str, Any], statics: tuple[Static, ...]) -> list[str]:
         """Return a name for every leaf, as `argument 0 'x'` or `argument 1, w['hidden']`."""
@@ -148,14 +148,14 @@ class Signature:
 
 def signature(
     function: Callable[..., Any], name: str, static: tuple[Positions, Names], donated: tuple[Positions, Names],
-    what: str = "jit",
+    caller: str = "jit",
 ) -> Signature:  # fmt: skip
     """Return the record of `jit`'s options. Indices and names of parameters are inferred from each other.
 
-    what: names the transform in errors.
+    caller: names the transform in errors.
     """
     parameters, count = positional_parameters(function)
-    where = f"{what} of {name}"
+    where = f"{caller} of {name}"
 
     def chosen(kind: str, given: tuple[Positions, Names]) -> tuple[frozenset[int], frozenset[str]]:
         numbers = _integers(given[0], f"{kind}_argnums", where)
@@ -167,22 +167,22 @@ def signature(
         numbers |= {i for i, p in enumerate(parameters) if p in names}
         return frozenset(numbers), frozenset(names)
 
-    return Signature(what, name, *chosen("static", static), *chosen("donate", donated), count, parameters)
+    return Signature(caller, name, *chosen("static", static), *chosen("donate", donated), count, parameters)
 
 
-def _integers(given: Positions, what: str, where: str) -> set[int]:
-    return set() if given is None else set(argument_numbers(where, what, given))
+def _integers(given: Positions, option: str, where: str) -> set[int]:
+    return set() if given is None else set(argument_numbers(where, option, given))
 
 
-def _strings(given: Names, what: str, where: str) -> set[str]:
+def _strings(given: Names, option: str, where: str) -> set[str]:
     values: tuple[Any, ...] = () if given is None else (given,) if isinstance(given, str) else tuple(given)
     for value in values:
         if not isinstance(value, str):
-            raise ArgumentError(message(f"{where}{here()}: {what} takes names of parameters", f"got {value!r}"))
+            raise ArgumentError(message(f"{where}{here()}: {option} takes names of parameters", f"got {value!r}"))
     return set(values)
 
 
-def _check_names(names: set[str], function: Callable[..., Any], what: str, where: str) -> None:
+def _check_names(names: set[str], function: Callable[..., Any], option: str, where: str) -> None:
     try:
         parameters = inspect.signature(function).parameters
     except (ValueError, TypeError):
@@ -191,7 +191,7 @@ def _check_names(names: set[str], function: Callable[..., Any], what: str, where
     if unknown and not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
         raise ArgumentError(
             message(
-                f"{where}{here()}: {what} names {unknown[0]!r}",
+                f"{where}{here()}: {option} names {unknown[0]!r}",
                 f"the function has {', '.join(parameters) or 'no parameters'}",
                 help="name a parameter of the function",
             )

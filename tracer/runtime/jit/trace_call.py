@@ -94,15 +94,15 @@ def _is_open(array: Captured) -> bool:
     return isinstance(array, Array) and is_recorded(array)
 
 
-def trace_call(function: Callable[..., Any], call: Call, name: str, what: str = "jit") -> Traced:
-    """Run the function on traced arguments of the call's types. what: names the transform in errors."""
+def trace_call(function: Callable[..., Any], call: Call, name: str, caller: str = "jit") -> Traced:
+    """Run the function on traced arguments of the call's types. caller: names the transform in errors."""
     structures: list[trees.Structure] = []
     key = call.key
 
     def flat(inputs: list[Array]) -> list[Any]:
         traced_args, traced_kwargs = trees.unflatten(key.structure, inputs)
         args, kwargs = with_statics(traced_args, traced_kwargs, key.statics)
-        outputs, structure = as_outputs(call_user(function, args, kwargs), f"{what} of {name}")
+        outputs, structure = as_outputs(call_user(function, args, kwargs), f"{caller} of {name}")
         structures.append(structure)
         return outputs
 

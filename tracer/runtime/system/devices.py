@@ -192,22 +192,22 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
         return placed(x, device, "device_put")
 
 
-def placed(xs: Any, places: Any, what: str) -> Any:
-    """Return a tree of arrays on devices or by shardings, which are checked. what: names the caller in errors."""
+def placed(xs: Any, places: Any, caller: str) -> Any:
+    """Return a tree of arrays on devices or by shardings, which are checked. caller: named in errors."""
     given, structure = optree.tree_flatten(places, none_is_leaf=True, namespace=trees.NAMESPACE)
     try:
         parts = structure.flatten_up_to(xs)
     except ValueError:
-        text = f"{what}{here()}: devices and shardings are a prefix of the tree that they place"
+        text = f"{caller}{here()}: devices and shardings are a prefix of the tree that they place"
         raise ArgumentError(message(text, help="give one for all, or a tree of them")) from None
     for place in given:
-        found_device(place, what)
+        found_device(place, caller)
 
     def put(leaf: Any, place: Any) -> Array:
-        array = as_array(leaf, what)
+        array = as_array(leaf, caller)
         if isinstance(place, Sharding):
             place.shard_shape(array.shape)  # raises if it does not fit
-        return made(array, place, what)
+        return made(array, place, caller)
 
     rows = zip(given, parts, strict=True)
     return structure.unflatten([trees.tree_map(lambda x, place=place: put(x, place), part) for place, part in rows])
@@ -229,17 +229,17 @@ def default_device(device: Any) -> Iterator[None]:
         yield
 
 
-def made_on(what: str, device: Any, function: Callable[..., Array], *args: Any) -> Array:
-    """Return the array that a creation function makes on a device. what: its name. Raises DeviceError."""
-    found = found_device(device, what)
+def made_on(caller: str, device: Any, function: Callable[..., Array], *args: Any) -> Array:
+    """Return the array that a creation function makes on a device. caller: its name. Raises DeviceError."""
+    found = found_device(device, caller)
     with config.using(default_device=str(found)):
-        return put_on(function(*args), found, what)
+        return put_on(function(*args), found, caller)
 
 
-def made(x: Array, device: Any, what: str) -> Array:
-    """Return an array made of values outside, on a device or where arrays are made. what: names the caller."""
+def made(x: Array, device: Any, caller: str) -> Array:
+    """Return an array made of values outside, on a device or where arrays are made. caller: named in errors."""
     if device is not None:
-        x = put_on(x, device, what)
+        x = put_on(x, device, caller)
     elif gate.elsewhere and (trace := default_trace([x])) is not None:
         x = trace.device.put(x)
     if x._atom is FOLLOWS:
@@ -331,11 +331,11 @@ def device_of(x: Array) -> Any:
     return device_trace.device_of(x) or CPU
 
 
-def put_on(x: Array, device: Any, what: str) -> Array:
-    """Return an array on a device, copied unless it is there. device: None leaves it. what: names the caller."""
+def put_on(x: Array, device: Any, caller: str) -> Array:
+    """Return an array on a device, copied unless it is there. device: None leaves it. caller: named in errors."""
     if device is None:
         return x
-    found = found_device(device, what)
+    found = found_device(device, caller)
     if found is not CPU:
         array: Array = found.put(x)
         return array
@@ -343,7 +343,7 @@ def put_on(x: Array, device: Any, what: str) -> Array:
     return there
 
 
-def found_device(device: Any, what: str) -> Any:
+def found_device(device: Any, caller: str) -> Any:
     """Return a device by itself, its name or a sharding, the default for None. Raises DeviceError for a missing one."""
     if device is None:
         device = config.default_device
@@ -355,13 +355,13 @@ def found_device(device: Any, what: str) -> Any:
         return device
     named = _NAME.fullmatch(device) if isinstance(device, str) else None
     if named is None:
-        raise DeviceError(message(f"{what}{here()}: no device {device!r}", help='there are "cpu" and "cuda-sim"'))
+        raise DeviceError(message(f"{caller}{here()}: no device {device!r}", help='there are "cpu" and "cuda-sim"'))
     platform = "cuda-sim" if named[1] == "cuda-sim" else "cuda"
     try:
         return others.module.device_named(platform, int(named[2] or 0))
     except DeviceError as error:
         reasons = [line.strip() for line in str(error).splitlines()]
-        raise DeviceError(message(f"{what}{here()}: no device {device!r}", *reasons)) from None
+        raise DeviceError(message(f"{caller}{here()}: no device {device!r}", *reasons)) from None
 
 
 def trace_named(name: str) -> Any:
@@ -369,8 +369,8 @@ def trace_named(name: str) -> Any:
     return found_device(name, "default_device").trace
 
 
-def check_device(device: Any, what: str) -> None:
-    """Raise DeviceError for an object that is no device, and for devices other than the CPU. what: names the caller."""
-    if found_device(device, what) is not CPU:
-        text = f"{what}{here()}: {device} is not taken here"
+def check_device(device: Any, caller: str) -> None:
+    """Raise DeviceError unless the device is the CPU. caller: named in errors."""
+    if found_device(device, caller) is not CPU:
+        text = f"{caller}{here()}: {device} is not taken here"
         raise DeviceError(message(text, help="programs run where their arrays lie: tracer.device_put(x, device)"))

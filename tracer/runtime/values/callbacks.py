@@ -55,17 +55,17 @@ def io_callback(
 
 
 def _call(
-    what: str, function: Callable[..., Any], results: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
+    caller: str, function: Callable[..., Any], results: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
     ordered: bool, vmap_method: str,
 ) -> Any:  # fmt: skip
-    check_callable(function, what)
+    check_callable(function, caller)
     if vmap_method not in ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all"):
-        raise ArgumentError(message(f"{what}{here()}: no vmap_method {vmap_method!r}"))
-    leaves, structure = flatten_arguments((args, kwargs), what, lambda: argument_names(args, kwargs))
+        raise ArgumentError(message(f"{caller}{here()}: no vmap_method {vmap_method!r}"))
+    leaves, structure = flatten_arguments((args, kwargs), caller, lambda: argument_names(args, kwargs))
     promised, out_structure = trees.flatten(results)
-    types = [_promised_type(what, leaf) for leaf in promised]
+    types = [_promised_type(caller, leaf) for leaf in promised]
 
-    called = f"{what} of {name_of(function)}{here()}"
+    called = f"{caller} of {name_of(function)}{here()}"
 
     def host(*arrays: Any) -> Sequence[Any]:
         positional, keywords = trees.unflatten(structure, arrays)
@@ -91,14 +91,14 @@ def _leaves(called: str, result: Any, structure: trees.Structure) -> Sequence[An
     return leaves
 
 
-def _promised_type(what: str, leaf: Any) -> Type:
+def _promised_type(caller: str, leaf: Any) -> Type:
     type = getattr(leaf, "type", None)
     if isinstance(type, ArrayType):
         return type
     if not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
         raise ArgumentError(
             message(
-                f"{what}{here()}: result_shape_dtypes must hold values with a shape and a dtype",
+                f"{caller}{here()}: result_shape_dtypes must hold values with a shape and a dtype",
                 f"got {leaf!r}",
                 help='as in tracer.ShapeDtypeStruct((3,), "float32")',
             )

@@ -81,26 +81,26 @@ def on_values(
     return host, [leaf for leaf, on in zip(leaves, computed, strict=True) if on]
 
 
-def check_format(what: str, fmt: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def check_format(caller: str, fmt: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Raise ArgumentError unless a format has a field for each value, and a value for each field."""
     if not isinstance(fmt, str):
-        first = "the format comes first" if what == "debug.print" else "the text comes after the condition"
-        call = 'debug.print("{}", x)' if what == "debug.print" else 'check(x > 0, "x is {}", x)'
-        raise ArgumentError(message(f"{what}{here()}: {first}", f"got {type(fmt).__name__}", help=call))
+        first = "the format comes first" if caller == "debug.print" else "the text comes after the condition"
+        call = 'debug.print("{}", x)' if caller == "debug.print" else 'check(x > 0, "x is {}", x)'
+        raise ArgumentError(message(f"{caller}{here()}: {first}", f"got {type(fmt).__name__}", help=call))
     bare = [field.split(".")[0].split("[")[0] for field in _fields(fmt)]
     positions = {int(field) for field in bare if field.isdigit()} or set(range(bare.count("")))
     names = {field for field in bare if field and not field.isdigit()}
     if not positions <= set(range(len(args))) or not names <= set(kwargs):
         raise ArgumentError(
             message(
-                f"{what}{here()}: the format names values that were not given",
+                f"{caller}{here()}: the format names values that were not given",
                 f"got {fmt!r} for {len(args)} values and {sorted(kwargs)}",
             )
         )
     if len(positions) < len(args):
         raise ArgumentError(
             message(
-                f"{what}{here()}: the format leaves values out",
+                f"{caller}{here()}: the format leaves values out",
                 f"got {fmt!r} for {len(args)} values",
                 help="write {} for each of them; an f-string would have formatted them before the code runs",
             )

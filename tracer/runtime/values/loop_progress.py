@@ -24,14 +24,14 @@ _WIDTH: Final = 24  # characters of a plain bar
 _bars: OrderedDict[Any, Bar] = OrderedDict()
 
 
-def bar_of(text: Any, what: str) -> Bar:
+def bar_of(text: Any, caller: str) -> Bar:
     """Return the bar of the loop on the user's line: calls that come again have the same program.
 
-    Raises ArgumentError unless the text is a string. what: names the loop in errors.
+    Raises ArgumentError unless the text is a string. caller: names the loop in errors.
     """
     if not isinstance(text, str):
         raise ArgumentError(
-            message(f"{what}{here()}: progress is the text beside the bar", f"got {text!r}", help='progress="steps"')
+            message(f"{caller}{here()}: progress is the text beside the bar", f"got {text!r}", help='progress="steps"')
         )
     key = (text, user_source())
     found = _bars.pop(key, None)

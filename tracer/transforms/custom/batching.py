@@ -73,15 +73,15 @@ class custom_vmap:  # noqa: N801  # the name that users know
             return [as_output(y, f"custom_vmap {name}") for y in outputs]
 
         closing = closing_over(flat, [x.type for x in leaves], name, [given_rule])
-        out_structure, count, what = structures[-1], len(closing.closure), f"custom_vmap {name}"
+        out_structure, count, caller = structures[-1], len(closing.closure), f"custom_vmap {name}"
 
         def rule(size: int, batched: Sequence[bool], xs: Sequence[Operand]) -> tuple[list[Any], list[bool]]:
-            if not is_moved(what, closing.closure, batched):
+            if not is_moved(caller, closing.closure, batched):
                 ys = evaluate(closing.program, xs)
                 return ys, [False] * len(ys)
             in_batched = list(trees.unflatten(structure, batched[count:]))
             arguments = [size, in_batched, *trees.unflatten(structure, xs[count:])]
-            with standing_in(closing.stand_ins(xs)), enclosed(what, None):
+            with standing_in(closing.stand_ins(xs)), enclosed(caller, None):
                 ys, flags = _checked(name, call_rule(given_rule, arguments, f"the rule of {name}"), out_structure)
                 return [stood_in(y) for y in ys], flags
 

@@ -64,18 +64,18 @@ def hoisted(
     return converted, captured
 
 
-def staged_call(fun: Callable[..., Any], args: tuple[Any, ...], what: str) -> tuple[Staged, Any, Any]:
+def staged_call(fun: Callable[..., Any], args: tuple[Any, ...], caller: str) -> tuple[Staged, Any, Any]:
     """Trace a function at these arguments. Return the staged program, and the structures of arguments and result.
 
-    what: the operation and the function, for errors; the last word names the program.
+    caller: the operation and the function, for errors; the last word names the program.
     """
-    leaves, structure = flatten_arguments(args, what, lambda: argument_names(args))
+    leaves, structure = flatten_arguments(args, caller, lambda: argument_names(args))
     structures: list[trees.Structure] = []
 
     def flat(inputs: list[Any]) -> list[Any]:
-        outputs, found = as_outputs(fun(*trees.unflatten(structure, inputs)), what)
+        outputs, found = as_outputs(fun(*trees.unflatten(structure, inputs)), caller)
         structures.append(found)
         return outputs
 
-    staged = stage(flat, [x.type for x in leaves], name=what.rpartition(" ")[2])
+    staged = stage(flat, [x.type for x in leaves], name=caller.rpartition(" ")[2])
     return staged, structure, structures[-1]

@@ -113,19 +113,19 @@ def _run(
 
     functions: the user's functions that make the rule. The arrays that they close over become operands of the equation.
     """
-    what = f"{primitive.name} {name}"
+    caller = f"{primitive.name} {name}"
     levels = [x._trace for x in operands if isinstance(x, Array) and x._trace is not None and is_recorded(x)]
     top = max(levels, key=lambda t: t.level, default=None)
     if state.staging is not None and (top is None or state.staging.level > top.level):
         top = state.staging
     if top is None:
-        with enclosed(what, 0):
+        with enclosed(caller, 0):
             return flat(list(operands))
     if top.process is not stage_process:
-        rule = enclosing(rule, what, top.level - 1)
+        rule = enclosing(rule, caller, top.level - 1)
         return bind_all(primitive, operands, {"program": None, "rule": rule})
     closing = closing_over(flat, [x.type for x in operands], name, functions)
-    rule = closed_over(enclosing(rule, what, None), closing)
+    rule = closed_over(enclosing(rule, caller, None), closing)
     return bind_all(primitive, [*closing.operands, *operands], {"program": closing.program, "rule": rule})
 
 

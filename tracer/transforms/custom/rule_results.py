@@ -134,7 +134,7 @@ def _is_weak(type: Any) -> bool:
     return isinstance(type, ArrayType) and type.weak
 
 
-def _of_type(value: Any, wanted: Any, where: str, what: str, *, weak: bool = False) -> Any:
+def _of_type(value: Any, wanted: Any, where: str, caller: str, *, weak: bool = False) -> Any:
     """Return the value as an array of the type. Raises ArgumentError if it has another type.
 
     weak: whether it belongs to a Python scalar, whose gradient may have any dtype of its kind.
@@ -146,7 +146,7 @@ def _of_type(value: Any, wanted: Any, where: str, what: str, *, weak: bool = Fal
     if not same_up_to_weakness(array.type, wanted):
         raise ArgumentError(
             message(
-                f"{where}{here()}: {what} has the wrong type",
+                f"{where}{here()}: {caller} has the wrong type",
                 f"expected {wanted}, got {array.type}",
                 help="it has the shape and dtype of the value that it belongs to",
             )

@@ -61,7 +61,7 @@ class Traced(NamedTuple):
     staged: Staged
     holder: Flattened
     chosen: Chosen
-    what: str
+    caller: str
 
     @property
     def outputs(self) -> list[ArrayType]:
@@ -76,19 +76,19 @@ class Traced(NamedTuple):
 
 
 def traced(
-    fun: Callable[..., Any], what: str, argnums: int | Sequence[int], args: Sequence[Any], kwargs: dict[str, Any], *,
+    fun: Callable[..., Any], caller: str, argnums: int | Sequence[int], args: Sequence[Any], kwargs: dict[str, Any], *,
     has_aux: bool, holomorphic: bool, of: Callable[..., Any] | None = None,
 ) -> Traced:  # fmt: skip
     """Trace a function. of: the user's function, if `fun` is its gradient.
 
     Raises DTypeError for arguments without a derivative, and for complex ones unless `holomorphic`.
     """
-    numbers = argument_numbers(argnums, what)
-    chosen = chosen_arguments(of or fun, what, numbers, args, kwargs, holomorphic=holomorphic, allow_int=False)
+    numbers = argument_numbers(argnums, caller)
+    chosen = chosen_arguments(of or fun, caller, numbers, args, kwargs, holomorphic=holomorphic, allow_int=False)
     if of is not None:
-        call = chosen_arguments(fun, what, numbers, args, kwargs, holomorphic=holomorphic, allow_int=False).call
+        call = chosen_arguments(fun, caller, numbers, args, kwargs, holomorphic=holomorphic, allow_int=False).call
         chosen = chosen._replace(call=call)
-    where = f"{what} of {chosen.name}"
+    where = f"{caller} of {chosen.name}"
     if not holomorphic:
         check_real([x.type for x in chosen.leaves], chosen.names, where, "arguments")
     holder = Flattened(has_aux, where)
@@ -98,7 +98,7 @@ def traced(
     found = staged.program.output_types[: holder.count]
     names = partial(result_names, trees.unflatten(holder.structure, [0] * holder.count))
     (check_complex if holomorphic else check_real)(list(found), names, where, "results")
-    return Traced(staged, holder, chosen, what)
+    return Traced(staged, holder, chosen, caller)
 
 
 def pattern_of(t: Traced) -> Pattern:
@@ -128,7 +128,7 @@ def pattern_of(t: Traced) -> Pattern:
     except TooDenseError:
         raise ArgumentError(
             message(
-                f"{t.what} of {t.chosen.name}{here()}: the pattern has too many entries to be sparse",
+                f"{t.caller} of {t.chosen.name}{here()}: the pattern has too many entries to be sparse",
                 "an intermediate result depends on too many inputs, as a norm or a solution of a system does",
                 help="give pattern=..., or use jacfwd, jacrev or products with the Jacobian: jvp, vjp, hvp",
             )

@@ -236,16 +236,16 @@ def _violations(
         yield "one slice size for every axis of the operand"
         return
     result_rank = len(numbers.offset_dims) + len(indices) - 1
-    for axes, limit, what in (
+    for axes, limit, role in (
         (numbers.offset_dims, result_rank, "offset (update window) dims"),
         (collapsed, rank, "collapsed (inserted) dims"),
         (batching, rank, "operand batching dims"),
     ):
         if list(axes) != sorted(set(axes)) or any(not 0 <= axis < limit for axis in axes):
-            yield f"{what} must be distinct, sorted and within 0 to {limit - 1}"
-    for axes, limit, what in ((mapped, rank, "the index map"), (paired, len(indices) - 1, "index batching dims")):
+            yield f"{role} must be distinct, sorted and within 0 to {limit - 1}"
+    for axes, limit, role in ((mapped, rank, "the index map"), (paired, len(indices) - 1, "index batching dims")):
         if len(set(axes)) != len(axes) or any(not 0 <= axis < limit for axis in axes):
-            yield f"{what} must hold distinct axes within 0 to {limit - 1}"
+            yield f"{role} must hold distinct axes within 0 to {limit - 1}"
     if set(batching) & (set(mapped) | set(collapsed)):
         yield "operand batching dims must be neither indexed nor collapsed"
     if len(numbers.offset_dims) + len(collapsed) + len(batching) != rank:

@@ -77,7 +77,7 @@ class VjpRule(UserRule):
     closure: Closure = ()
 
 
-def is_moved(what: str, closure: Closure, active: Sequence[bool]) -> bool:
+def is_moved(caller: str, closure: Closure, active: Sequence[bool]) -> bool:
     """Return whether arguments of a function are differentiated. active: the flags of its operands.
 
     Raises ClosureError if an array is that the function closes over, or that its rule does beside such an argument.
@@ -85,7 +85,7 @@ def is_moved(what: str, closure: Closure, active: Sequence[bool]) -> bool:
     arguments = any(active[len(closure) :])
     for held, on in zip(closure, active, strict=False):
         if on and held is not None and (arguments or not held.by_rule):
-            raise closure_error(what, held.array)
+            raise closure_error(caller, held.array)
     return arguments
 
 
@@ -160,8 +160,10 @@ def closed_over(rule: JvpRule | VjpRule, closing: Closing) -> JvpRule | VjpRule:
     return VjpRule(vjp.name, forward, backward, vjp.transpose, closure)
 
 
-def enclosing(rule: JvpRule | VjpRule, what: str, level: int | None) -> JvpRule | VjpRule:
-    """Wrap a rule to raise if it closes over differentiated arrays. what, level: see `tracer.trace.custom_rule_scope`.
+def enclosing(rule: JvpRule | VjpRule, caller: str, level: int | None) -> JvpRule | VjpRule:
+    """Wrap a rule to raise if it closes over differentiated arrays.
+
+    caller, level: see `tracer.trace.custom_rule_scope`.
 
     A rule may run after later scopes were opened, for one as a batched pullback, and may use their arrays.
     """
@@ -169,7 +171,7 @@ def enclosing(rule: JvpRule | VjpRule, what: str, level: int | None) -> JvpRule 
 
     def within(function: Callable[..., Any]) -> Callable[..., Any]:
         def run(*args: Any) -> Any:
-            with enclosed(what, level, since):
+            with enclosed(caller, level, since):
                 return function(*args)
 
         return run
