@@ -74,6 +74,9 @@ TOLD: tuple[tuple[str, str, str], ...] = (
         "beside SciPy here",
         "of one number or none there is no matrix, only a vector",
     ),
+    (r"numpy\.linalg\.(eigh|eigvalsh)", "beside JAX values", "one triangle is read, as by NumPy; JAX takes their mean"),
+    (r"numpy\.fft\.i?fft[n2]", "beside JAX dtype", "of no axes the result is a copy, as NumPy's"),
+    (r"lax\.pow", "beside JAX values: complex", "0 to a complex power is 0, as in NumPy; XLA has NaN"),
     (r"scipy\.special\.expn", "beside JAX values", "JAX has 1 / n at 0, where SciPy and the integral have 1 / (n - 1)"),
     (r"scipy\.stats\.multinomial\..*", r"beside \w+ values", "0 where n is not whole, as the docstring says"),
 )
