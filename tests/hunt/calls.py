@@ -63,7 +63,7 @@ TOLD: tuple[tuple[str, str, str], ...] = (
     (r"scipy\.linalg\..*", "beside JAX (shape|.*(see vmap|one element fewer))", "vectors are flattened, as by SciPy"),
     (
         r".*linalg\.(eigh?|eigh_tridiagonal|svd|qr|qr_multiply|schur|hessenberg|tridiagonal|eigvals)",
-        r".*beside \w+ .*values|vmap has other values",
+        r".*beside \w+ .*values|(vmap|jit of (second )?gradient) has other values",
         "vectors are unique to a factor, eigenvalues to their order",
     ),
     (r"scipy\.linalg\.(logm|sqrtm|expm|funm)", r"beside \w+ values: complex128", "SciPy computes in complex64"),

@@ -142,3 +142,17 @@ def test_what_must_be_copied_is_refused_where_that_is_forbidden(given: Any, dtyp
 
 def test_indices_take_their_sizes_from_an_iterator() -> None:
     np.testing.assert_array_equal(tnp.indices(len(part) for part in ("ab", "abc")), np.indices((2, 3)))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: tnp.array_split(x, 2**31), lambda x: tnp.split(x[:0], 2**31), lambda x: tnp.vander(x, 2**31),
+        lambda x: tnp.polyder(x, 2**31), lambda x: tnp.polyint(x, 2**31),
+        lambda x: tracer.scipy.ndimage.maximum_filter(x, 2**31),
+        lambda x: tracer.scipy.ndimage.uniform_filter(x, 10**6),
+    ],
+)  # fmt: skip
+def test_numbers_of_operations_without_end_are_refused(call: Any) -> None:
+    with pytest.raises(ArgumentError, match="is at most 65536, for each is an operation of its own"):
+        call(tnp.arange(3.0))

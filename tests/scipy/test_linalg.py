@@ -246,8 +246,8 @@ def test_decompositions_that_do_not_fit_are_told() -> None:
         linalg.eigh_tridiagonal(B, LINE, select="v")
     with pytest.raises(MatrixError, match=r"^eigh at .*: Matrix is not positive definite"):
         linalg.eigh(GENERAL, -np.eye(N))
-    with pytest.raises(ShapeError, match=r"^sqrtm at .* takes one matrix\n  got f64\[2,5,5\]"):
-        linalg.sqrtm(np.stack([GENERAL, GENERAL]))
+    with pytest.raises(ShapeError, match=r"^funm at .* takes one matrix\n  got f64\[2,5,5\]"):
+        linalg.funm(np.stack([GENERAL, GENERAL]), tnp.exp)
 
 
 def test_one_matrix_solves_stacks() -> None:
@@ -330,3 +330,10 @@ def test_directions_of_expm_frechet_broadcast() -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-12)
     with pytest.raises(ShapeError, match="A and E are of one shape"):
         linalg.expm_frechet(np.eye(2), np.ones(2))
+
+
+def test_roots_and_logarithms_of_stacks_are_those_of_each_matrix() -> None:
+    stack = np.stack([MOVED, POSITIVE])
+    for function in (linalg.sqrtm, linalg.logm):
+        each = [function(matrix) for matrix in stack]
+        np.testing.assert_allclose(function(stack), each, rtol=1e-12, atol=1e-12)

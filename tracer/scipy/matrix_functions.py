@@ -144,15 +144,17 @@ def _one_matrix(name: str, a: Any) -> Array:
 def sqrtm(A: Any, blocksize: int = 1) -> Array:
     """Return the principal square root of a matrix, always complex.
 
-    A: [n, n]; blocksize: without effect. Returns complex [n, n]: NaN where A has more than one eigenvalue of zero.
-    Derivatives of every order, where no two eigenvalues of the root add up to zero. Björck & Hammarling 1983, Linear
-    Algebra Appl. 52.
+    A: [*b, n, n]; blocksize: without effect. Returns complex [*b, n, n]: NaN where A has more than one eigenvalue of
+    zero. Derivatives of every order, where no two eigenvalues of the root add up to zero. Björck & Hammarling 1983,
+    Linear Algebra Appl. 52.
 
     >>> tracer.scipy.linalg.sqrtm(tnp.asarray([[4.0, 0.0], [0.0, 9.0]])).real
     Array([[2., 0.],
            [0., 3.]], f64)
     """
     del blocksize
+    if np.ndim(A) > 2:
+        return vmap(sqrtm)(array_of("sqrtm", A))
     x = _one_matrix("sqrtm", A)
     return _root(x.astype(dtypes.complex_dtype(x.dtype))) if x.size else x.astype(dtypes.complex_dtype(x.dtype))
 
@@ -191,14 +193,16 @@ def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
 def logm(A: Any, disp: bool = True) -> Any:
     """Return the principal logarithm of a matrix, always complex, by inverse scaling and squaring.
 
-    A: [n, n], without eigenvalues of zero; disp=False returns also the relative error of its exponential. Returns
-    complex [n, n]. Derivatives of every order, forward and in reverse. Al-Mohy & Higham 2012, SIAM J. Sci. Comput.
+    A: [*b, n, n], without eigenvalues of zero; disp=False returns also the relative error of its exponential. Returns
+    complex [*b, n, n]. Derivatives of every order, forward and in reverse. Al-Mohy & Higham 2012, SIAM J. Sci. Comput.
     34(4).
 
     >>> tracer.scipy.linalg.logm(tnp.asarray([[1.0, 0.0], [0.0, 1.0]])).real
     Array([[0., 0.],
            [0., 0.]], f64)
     """
+    if np.ndim(A) > 2:
+        return vmap(lambda a: logm(a, disp))(array_of("logm", A))
     x = _one_matrix("logm", A)
     z = x.astype(dtypes.complex_dtype(x.dtype))
     found = _logarithm(z) if x.size else z

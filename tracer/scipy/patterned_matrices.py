@@ -33,7 +33,7 @@ def _vector(name: str, x: Any, least: int = 1) -> Array:
 def _by_size(name: str, n: Any, *given: Any, dtype: Any = None) -> Array:
     """Return SciPy's matrix of a size, of floats by default. Raises ArgumentError for sizes that it refuses."""
     size = integer(name, "n", n)
-    if size > 2**24:  # 2 PiB of floats, which SciPy begins to compute
+    if size > 2**16:  # 32 GiB of floats, which SciPy begins to compute
         raise ShapeError(message(f"{name}{here()}: the matrix is too large", f"got n={size}"))
     try:
         found = getattr(importlib.import_module("scipy.linalg"), name)(size, *given)

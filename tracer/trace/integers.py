@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from tracer.errors import ArgumentError, TracedValueError, TracerIntegerError, message
 from tracer.trace.source import here
@@ -26,6 +26,23 @@ def integer(name: str, parameter: str, value: Any) -> int:
         raise _traced(name, parameter, value) from None
     except TypeError:
         raise _refused(name, parameter, "an integer", value) from None
+
+
+_MOST: Final = 1 << 16
+
+
+def repetitions(name: str, parameter: str, count: int, most: int = _MOST) -> int:
+    """Return a number of operations that a function writes out, one after another.
+
+    Raises ArgumentError beyond `most`: tracing them would seem to hang.
+
+    >>> repetitions("polyder", "m", 3)
+    3
+    """
+    if count > most:
+        text = f"{name}{here()}: {parameter} is at most {most}, for each is an operation of its own"
+        raise ArgumentError(message(text, f"got {count}"))
+    return count
 
 
 def integers(name: str, parameter: str, values: Iterable[Any]) -> tuple[int, ...]:

@@ -81,4 +81,4 @@ def test_a_fault_is_the_first_in_the_program_s_order(rng: np.random.Generator) -
     i[[40, 17]] = 9, 12
     outcome, _ = run(mapped(program).module, [np.zeros((9, 4), np.float32), i, np.ones((60, 4), np.float32)])
     assert outcome.fault is not None
-    assert outcome.fault.position == 17 * 4
+    assert outcome.fault.position == 17  # the window

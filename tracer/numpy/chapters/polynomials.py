@@ -16,7 +16,7 @@ from tracer.numpy.shapes.joining import append, concatenate, stack
 from tracer.numpy.shapes.manipulation import atleast_1d
 from tracer.runtime.values.fresh_handles import makes_new
 from tracer.trace.array import Array, concrete_value
-from tracer.trace.integers import integer
+from tracer.trace.integers import integer, repetitions
 from tracer.trace.source import here
 
 
@@ -154,7 +154,7 @@ def _order(name: str, m: Any) -> int:
     order = integer(name, "m", m)
     if order < 0:
         raise ArgumentError(message(f"{name}{here()}: the order must not be negative", f"got m={m}"))
-    return order
+    return repetitions(name, "m", order)
 
 
 def poly(seq_of_zeros: Any) -> Array:
@@ -197,6 +197,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     columns = values.shape[0] if N is None else integer("vander", "N", N)
     if columns < 0:
         raise ShapeError(message(f"vander{here()}: the number of powers must not be negative", f"got N={N}"))
+    repetitions("vander", "N", columns)
     powers = [full_like(values, 1)]
     for _ in range(1, columns):
         powers.append(promoted("vander", powers[-1] * values, powers[-1])[0])

@@ -15,7 +15,7 @@ from tracer.primitives.base.broadcasting import axis_of
 from tracer.primitives.base.shapes import reshape
 from tracer.runtime.values.fresh_handles import makes_new
 from tracer.trace.array import Array
-from tracer.trace.integers import integer, integers
+from tracer.trace.integers import integer, integers, repetitions
 from tracer.trace.source import here
 
 
@@ -266,6 +266,7 @@ def _split(name: str, ary: Any, parts: Any, axis: int, *, equal: bool) -> list[A
                 help="array_split makes unequal parts",
             )
         )
+    repetitions(name, "indices_or_sections", count, max(n, 1 << 16))
     short, longer = divmod(n, count)
     return slice_pad_concatenate.split(x, [short + (i < longer) for i in range(count)], along)
 

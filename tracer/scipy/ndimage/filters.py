@@ -23,7 +23,7 @@ from tracer.numpy import asarray, flip, maximum, minimum, pad, stack, trunc
 from tracer.numpy.core.conversion import array_of
 from tracer.trace.array import Array
 from tracer.trace.docstrings import say
-from tracer.trace.integers import integer
+from tracer.trace.integers import integer, repetitions
 from tracer.trace.source import here
 
 _FEW, _SELECTED = 9, 25  # elements of windows up to which medians are selected by comparisons of pairs, not sorted
@@ -243,6 +243,7 @@ def _windows(
     if any(n < 1 or not 0 <= s < n for n, s in zip(sizes, starts, strict=True)):
         got = f"got sizes {list(sizes)}, origins {list(origins)}"
         raise ArgumentError(message(f"{name}{here()}: windows have elements, and origins lie within them", got))
+    repetitions(name, "the number of a window's elements", math.prod(sizes))
     if not x.size:
         return [x] * math.prod(sizes)
     options = {"constant_values": cval} if mode == "constant" else {}

@@ -38,6 +38,7 @@ EQUIVALENT: Final[Mapping[str, Mapping[str, str]]] = {
     "running_sums": {r"nest0, \d+: loop to 5": "the fifth tile has no column"},
     "iterated": {
         r"loop0, \d+: (le for lt|lt with 3[13]|always)": "a thread without work has no element of its kernel either",
+        r"loop0, (33|53): loop with twice the step": "a thread has one pair of columns",
         r"loop0, 14: no barrier": "the thread that reads the cell has stored it",
         r"loop0, \d+: no barrier": "the shuffles of the rows order the accesses of the next iteration's thread",
     },
