@@ -35,7 +35,7 @@ from peers.worker import make_call, wake, world
 found = [name for name in sys.argv[1].split() if find_spec(name.rpartition(".")[0]) and find_spec(name)]
 objects = import_module(found[0])
 seen, get = [], objects.ObjectCache.get
-objects.ObjectCache.get = lambda self, text, opt=2: seen.append((opt, text)) or get(self, text, opt)
+objects.ObjectCache.get = lambda self, text, opt=2, **more: seen.append((opt, text)) or get(self, text, opt, **more)
 tracer = world("tracer")
 wake(tracer)
 for row in ROWS:
