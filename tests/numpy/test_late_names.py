@@ -178,6 +178,11 @@ def test_multiple_roots_are_as_good_as_rounding_lets_them() -> None:
     np.testing.assert_allclose(np.sort(tnp.roots(np.poly([1.0, 1.0, 1.0, 2.0])).real), [1, 1, 1, 2], atol=1e-4)
 
 
+def test_roots_of_known_integers_compile() -> None:
+    found = tracer.jit(lambda: tnp.roots([1, 3, 2]))()
+    np.testing.assert_allclose(np.sort(found.real), [-2, -1], atol=1e-12)
+
+
 def test_roots_differentiate_and_compile() -> None:
     p = np.array([1.0, -6.0, 11.0, -6.0])
     least = tracer.jit(tracer.grad(lambda p: tnp.min(tnp.roots(p, strip_zeros=False).real)))

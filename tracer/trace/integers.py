@@ -9,6 +9,8 @@ from typing import Any, Final
 from tracer.errors import ArgumentError, TracedValueError, TracerIntegerError, message
 from tracer.trace.source import here
 
+_MOST: Final = 1 << 16  # operations that a function writes out
+
 
 def integer(name: str, parameter: str, value: Any) -> int:
     """Return the argument as a Python integer, from any object with `__index__`.
@@ -28,17 +30,15 @@ def integer(name: str, parameter: str, value: Any) -> int:
         raise _refused(name, parameter, "an integer", value) from None
 
 
-_MOST: Final = 1 << 16
-
-
-def repetitions(name: str, parameter: str, count: int, most: int = _MOST) -> int:
+def repetitions(name: str, parameter: str, count: int, elements: int = 0) -> int:
     """Return a number of operations that a function writes out, one after another.
 
-    Raises ArgumentError beyond `most`: tracing them would seem to hang.
+    Raises ArgumentError beyond 65,536, or beyond an axis's number of elements: tracing would seem to hang.
 
     >>> repetitions("polyder", "m", 3)
     3
     """
+    most = max(_MOST, elements)
     if count > most:
         text = f"{name}{here()}: {parameter} is at most {most}, for each is an operation of its own"
         raise ArgumentError(message(text, f"got {count}"))

@@ -168,6 +168,11 @@ def test_wrong_calls_are_refused() -> None:
         minimize(tnp.sum, np.zeros(0))
 
 
+def test_a_list_of_trees_is_a_tree() -> None:
+    found = minimize(lambda x: (x[0]["a"] - 1.0) ** 2 + (x[1]["b"] - 2.0) ** 2, [{"a": 0.5}, {"b": 0.0}], method="BFGS")
+    assert (round(float(found.x[0]["a"]), 4), round(float(found.x[1]["b"]), 4)) == (1.0, 2.0)
+
+
 @pytest.mark.parametrize("start", [[1.3, 0.7], (2, 1), [np.float64(1.3), tnp.asarray(0.7)]])
 def test_lists_of_numbers_are_vectors(start: Any) -> None:
     found = minimize(lambda x: ((x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum(), start, method="BFGS")

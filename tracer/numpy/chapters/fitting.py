@@ -200,7 +200,7 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Array:
         raise ShapeError(message(f"roots{here()} takes a vector of coefficients", f"got {given.type}"))
     at_zero = 0
     if strip_zeros:
-        value = concrete_value(given)
+        value = concrete_value(array_of("roots", p))  # as given: jit stages the conversion of integers
         if value is None:
             raise TracerArrayError(
                 message(

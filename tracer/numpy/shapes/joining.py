@@ -266,7 +266,7 @@ def _split(name: str, ary: Any, parts: Any, axis: int, *, equal: bool) -> list[A
                 help="array_split makes unequal parts",
             )
         )
-    repetitions(name, "indices_or_sections", count, max(n, 1 << 16))
+    repetitions(name, "indices_or_sections", count, n)
     short, longer = divmod(n, count)
     return slice_pad_concatenate.split(x, [short + (i < longer) for i in range(count)], along)
 

@@ -69,7 +69,10 @@ def solve_ivp(
     check_callable(fun, _NAME)
     times, start = _span(t_span), _value(y0)
     given = args if isinstance(args, tuple) else () if args is None else (args,)
-    _check_positive(rtol=rtol, atol=atol, max_step=max_step, first_step=first_step)
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        _require(f"{name} is not negative", tolerance, lambda x: x >= 0)
+    for name, size in (("max_step", max_step), ("first_step", first_step)):
+        _require(f"{name} is positive", size, lambda x: x > 0, "t_span says the direction")
     f = _slope(fun, given, times[0], start)
     chosen = _method(method, f, jac, given, start)
     bound, direction = times[1], where(times[1] < times[0], -1, 1).astype(times.dtype)
@@ -79,7 +82,9 @@ def solve_ivp(
     if first_step is None:
         first = guessed_step(chosen, f, times[0], start, slope, direction, rtol, atol, span)
     else:
-        _check_known("first_step is at most the length of t_span", span - first_step, lambda rest: rest < 0)
+        length = concrete_value(span)
+        if length is not None:
+            _require("first_step is at most the length of t_span", first_step, lambda x: x <= length)
         first = (direction * absolute(array_of(_NAME, first_step))).astype(times.dtype)
     state = begin(chosen, f, times[0], start, tolerances.limited(times[0], first), slope, 1 + (first_step is None))
     wanted = None if t_eval is None else _wanted(t_eval, times)
@@ -91,23 +96,13 @@ def solve_ivp(
     return _result(records, known, (times[0], start), direction, bound, wanted, dense_output)
 
 
-def _check_positive(**options: Any) -> None:
-    """Raise ArgumentError for a tolerance that is concrete and negative, or a step size that is not positive."""
-    for name, given in options.items():
-        value = None if given is None else concrete_value(array_of(_NAME, given))
-        step = name.endswith("step")
-        if value is not None and not ((value > 0) if step else (value >= 0)).all():
-            text = f"solve_ivp{here()}: {name} is {'positive' if step else 'not negative'}"
-            raise ArgumentError(message(text, f"got {given!r}", help="t_span says the direction" if step else None))
-
-
 def _span(t_span: Sequence[Any]) -> Array:
     ends = [array_of(_NAME, t) for t in t_span]
     if len(ends) != 2 or any(t.ndim or dtypes.is_complex(t.dtype) for t in ends):
         got = f"got {', '.join(str(t.type) for t in ends)}"
         raise ShapeError(message(f"solve_ivp{here()}: t_span is two real numbers, the first and the last time", got))
     times = stack([floating(t) for t in ends])
-    _check_known("t_span has no NaN", times, np.isnan)
+    _require("t_span has no NaN", times, lambda t: ~np.isnan(t))
     return times
 
 
@@ -118,15 +113,15 @@ def _value(y0: Any) -> Array:
         remedy = "[y0] for one number; flatten_util.ravel_pytree for a tree"
         raise ShapeError(message(text, f"got {start.type}", help=remedy))
     start = floating(start)
-    _check_known("y0 is finite", start, lambda y: ~np.isfinite(y))
+    _require("y0 is finite", start, np.isfinite)
     return start
 
 
-def _check_known(rule: str, given: Array, broken: Callable[[Any], Any]) -> None:
-    """Raise ArgumentError if the values of an array are known and break a rule."""
-    values = concrete_value(given)
-    if values is not None and broken(values).any():
-        raise ArgumentError(message(f"solve_ivp{here()}: {rule}", f"got {values.tolist()}"))
+def _require(rule: str, given: Any, holds: Callable[[Any], Any], help: str | None = None) -> None:
+    """Raise ArgumentError for a concrete argument that breaks a rule. holds: from its values to bools."""
+    values = None if given is None else concrete_value(array_of(_NAME, given))
+    if values is not None and not holds(values).all():
+        raise ArgumentError(message(f"solve_ivp{here()}: {rule}", f"got {given!r}", help=help))
 
 
 def _slope(fun: Any, args: tuple[Any, ...], t: Array, start: Array) -> Slope:

@@ -46,13 +46,13 @@ def least_squares(
     """Find a local minimum of half the sum of the losses of the residuals fun(x, *args, **kwargs).
 
     fun: returns a tree of real numbers, [m] together, from a tree like x0, the args and kwargs; x0: a tree of real
-    numbers [*s], [n] together; args, kwargs: further arguments. bounds: the lower and the upper ones, each a number or
-    a tree like x0, or SciPy's `Bounds`; x0 is moved within them. method: "trf" or "lm", Levenberg-Marquardt for both;
-    as in SciPy "lm" takes neither bounds nor a loss. ftol, xtol, gtol: the relative decrease of the cost, the relative
-    size of a step, and the gradient (projected at bounds), at which the iteration ends; no smaller than rounding.
-    loss: "linear", the squares of the residuals, or "soft_l1", "huber", "cauchy" or "arctan", which limit the effect of
-    residuals beyond f_scale; or a function of z = (residual / f_scale)**2 [m] that returns the loss and its first two
-    derivatives [3, m]. max_nfev: evaluations at most, by default 200 (n + 1).
+    numbers [*s], [n] together, where a list of numbers is a vector; args, kwargs: further arguments. bounds: the lower
+    and the upper ones, each a number or a tree like x0, or SciPy's `Bounds`; x0 is moved within them. method: "trf" or
+    "lm", Levenberg-Marquardt for both; as in SciPy "lm" takes neither bounds nor a loss. ftol, xtol, gtol: the relative
+    decrease of the cost, the relative size of a step, and the gradient (projected at bounds), at which the iteration
+    ends; no smaller than rounding. loss: "linear", the squares of the residuals, or "soft_l1", "huber", "cauchy" or
+    "arctan", which limit the effect of residuals beyond f_scale; or a function of z = (residual / f_scale)**2 [m] that
+    returns the loss and its first two derivatives [3, m]. max_nfev: evaluations at most, by default 200 (n + 1).
 
     Returns `LeastSquaresResults` of floats. Works under `jit` and `vmap`. x, cost and residuals have derivatives by
     args, captured arrays and bounds. They are by the implicit function theorem, with the full Hessian of the cost.

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from numbers import Number
 from typing import Any
-
-import numpy as np
 
 from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.flatten_util import ravel_pytree
@@ -36,7 +35,7 @@ class Unknowns:
 
     def __init__(self, name: str, x0: Any, args: Any) -> None:
         self.name = name
-        vector, restored = ravel_pytree(trees.tree_map(lambda x: floating(array_of(name, x)), _vector(x0)))
+        vector, restored = ravel_pytree(trees.tree_map(lambda x: floating(array_of(name, x)), as_vector(x0)))
         if dtypes.is_complex(vector.dtype):
             text = f"{name}{here()}: unknowns are real numbers"
             raise DTypeError(
@@ -77,10 +76,11 @@ class Unknowns:
         return found.astype(promote_types(found.dtype, self.start.dtype))
 
 
-def _vector(x0: Any) -> Any:
+def as_vector(x0: Any) -> Any:
     """Return a list or tuple of numbers as an array [n], as SciPy does, and another tree as it is."""
-    is_plain = type(x0) in (list, tuple) and x0 and not any(isinstance(x, str) or np.ndim(x) for x in x0)
-    return asarray(x0) if is_plain else x0
+    if type(x0) not in (list, tuple) or not x0:
+        return x0
+    return asarray(x0) if all(isinstance(x, Number) or getattr(x, "shape", None) == () for x in x0) else x0
 
 
 def solution(

@@ -28,9 +28,9 @@ def minimize(
     """Find a local minimum of fun(x, *args) by x.
 
     fun: returns one float [], from a tree like x0 and the args; x0: a tree of real numbers [*s], [n] together, floats
-    or cast to such; args: a tuple of trees. method: "BFGS", "L-BFGS-B" (the default with bounds) or "Newton-CG".
-    bounds: for "L-BFGS-B", pairs (low, high) for each unknown, None for none, or an object with `lb` and `ub`. tol: the
-    tolerance of the method: `gtol`, `xtol`, or both `ftol` and `gtol`. options, by method:
+    or cast to such (a list of numbers is a vector); args: a tuple of trees. method: "BFGS", "L-BFGS-B" (the default
+    with bounds) or "Newton-CG". bounds: for "L-BFGS-B", pairs (low, high) for each unknown, None for none, or an object
+    with `lb` and `ub`. tol: the tolerance of the method: `gtol`, `xtol`, or both `ftol` and `gtol`. options, by method:
 
     - BFGS: gtol (1e-5), norm (inf), maxiter (200 n), xrtol (0), line_search_maxiter (20).
     - L-BFGS-B: maxcor (10), ftol (2.2e-9), gtol (1e-5), maxfun (15000), maxiter (15000), maxls (20).

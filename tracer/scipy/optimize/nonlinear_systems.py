@@ -21,9 +21,10 @@ def root(
     """Find x with fun(x, *args) = 0, for as many equations as unknowns.
 
     fun: returns a tree of real numbers, [n] together, from a tree like x0 and the args; x0: a tree of real numbers
-    [*s], [n] together; args: a tuple of trees. method: "hybr", Newton's with the steps of Powell's dogleg, or "lm",
-    Levenberg-Marquardt; this also ends at other minima of the norm, with success False. tol: the relative size of a
-    last step. options: xtol (1.5e-8), another name of tol; maxfev (200 (n + 1)), evaluations. Both are of float dtype.
+    [*s], [n] together, where a list of numbers is a vector; args: a tuple of trees. method: "hybr", Newton's with the
+    steps of Powell's dogleg, or "lm", Levenberg-Marquardt; this also ends at other minima of the norm, with success
+    False. tol: the relative size of a last step. options: xtol (1.5e-8), another name of tol; maxfev (200 (n + 1)),
+    evaluations. Both are of float dtype.
 
     Returns `RootResults`. Works under `jit` and `vmap`. Derivatives by args and captured arrays are by the implicit
     function theorem, exact where the Jacobian is regular. x0 has derivative zero. Raises ArgumentError for an unknown
