@@ -95,3 +95,16 @@ def test_results_that_outlive_the_modules_are_given_back() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_first_and_later_calls_share_one_arena() -> None:
+    """Both entries of a program kept an arena of their own, so that peaks of memory had a second one."""
+    f, x = tracer.jit(lambda x: (x @ x.T) @ x), tnp.ones((512, 384))
+    arena = f.lower(x).memory().arena
+    assert arena >= LARGE_BYTES
+    filled(arena // 8)(0.0)
+    f(x)
+    assert release_kept() == np.asarray(x).nbytes
+    filled(arena // 8)(0.0)
+    f(x)
+    assert release_kept() == arena + np.asarray(x).nbytes

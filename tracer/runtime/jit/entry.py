@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
@@ -89,9 +88,7 @@ class Recognised:
         self._set_donated(donated)
         self._set_arguments(plan)
         self._set_handlers(point, structure)
-        spare = ctypes.c_void_p()
-        self.record.spare = ctypes.addressof(spare)
-        weakref.finalize(self.record, _free_spare, spare).atexit = False
+        self.record.spare = ctypes.addressof(point.spare)
 
     @classmethod
     def elementwise(cls, point: EntryPoint, scalars: Sequence[bool]) -> Recognised:
@@ -242,15 +239,3 @@ def _bytes(storage: ArrayType) -> int:
 def _error(point: EntryPoint, address: int) -> BaseException | None:
     context = Context.from_address(address)
     return error_of(point.sites, Status(context.status), context)
-
-
-def _free_spare(spare: ctypes.c_void_p) -> None:
-    _c_free()(spare)
-
-
-@once
-def _c_free() -> Callable[[ctypes.c_void_p], None]:
-    """Return C's `free`. Every `CDLL` makes a class, which only the collector frees."""
-    free = ctypes.CDLL(None).free
-    free.argtypes, free.restype = [ctypes.c_void_p], None
-    return free
