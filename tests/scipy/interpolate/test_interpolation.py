@@ -79,6 +79,46 @@ def test_grids_are_scipy_s(method: str, rng: np.random.Generator) -> None:
     tracer.test_util.check_grads(lambda f, p: f(p), (linear, tnp.asarray(points[:5])), 1)
 
 
+@pytest.mark.parametrize("method", ["slinear", "cubic", "quintic", "pchip"])
+def test_splines_on_grids_are_scipy_s(method: str, rng: np.random.Generator) -> None:
+    x, y = np.cumsum(rng.uniform(0.3, 1, size=7)), -np.cumsum(rng.uniform(0.3, 1, size=6))
+    at = np.stack([rng.uniform(x[0] - 0.2, x[-1] + 0.2, (2, 4)), rng.uniform(y[-1] - 0.2, y[0], (2, 4))], -1)
+    values = rng.normal(size=(7, 6, 2))
+    # SciPy solves for all coefficients at once, by default to 6 digits.
+    exact = {} if method == "pchip" else {"solver_args": {"rtol": 1e-13, "atol": 1e-13}}
+    mine = interpolate.RegularGridInterpolator((x, y), values, method, False, None)
+    theirs = scipy.interpolate.RegularGridInterpolator((x, y), values, method, False, None, **exact)
+    agree(mine(at), theirs(at))
+    for nu in () if method == "pchip" else ((1, 0), (2, 1), (0, 6)):
+        agree(mine(at, nu=nu), theirs(at, nu=nu))
+    agree(tracer.jit(lambda f, p: f(p))(mine, at), theirs(at))
+    linear = interpolate.RegularGridInterpolator((x, y), values, bounds_error=False, fill_value=None)
+    agree(linear(at, method), np.asarray(mine(at)))
+
+
+@pytest.mark.parametrize("method", ["cubic", "pchip"])
+def test_splines_on_grids_have_derivatives(method: str, rng: np.random.Generator) -> None:
+    grid = tuple(tnp.asarray(np.cumsum(rng.uniform(0.3, 1, size=n))) for n in (5, 4))
+    values, at = tnp.asarray(rng.normal(size=(5, 4))), tnp.asarray(rng.uniform(1, 1.4, size=(2, 2)))
+
+    def f(grid: Any, values: Any, at: Any) -> Any:
+        return interpolate.RegularGridInterpolator(grid, values, method, False, None)(at)
+
+    tracer.test_util.check_grads(f, (grid, values, at), 1)
+    stacked = tnp.stack([values, 2 * values])
+    agree(tracer.vmap(f, (None, 0, None))(grid, stacked, at)[1], np.asarray(f(grid, 2 * values, at)))
+
+
+def test_points_unknown_or_alone_are_scipy_s() -> None:
+    grid, values = (np.arange(3.0), np.arange(4.0)), np.arange(12.0).reshape(3, 4) ** 2
+    for method in ("linear", "nearest"):
+        agree(
+            interpolate.interpn(grid, values, [1.2, 0.4], method),
+            scipy.interpolate.interpn(grid, values, [1.2, 0.4], method),
+        )
+        assert np.isnan(interpolate.RegularGridInterpolator(grid, values, method)([np.nan, 0.5])).all()
+
+
 def test_wrong_calls_are_refused() -> None:
     with pytest.raises(errors.ArgumentError, match=r"^CubicSpline at test_interpolation.py:.*: x ascends"):
         interpolate.CubicSpline(np.array([0.0, 2.0, 1.0]), np.zeros(3))
@@ -88,3 +128,16 @@ def test_wrong_calls_are_refused() -> None:
         interpolate.CubicSpline(np.arange(3.0), np.zeros(3), bc_type="flat")
     with pytest.raises(errors.ShapeError, match="points are one vector for each axis"):
         interpolate.RegularGridInterpolator((np.arange(3.0),), np.zeros(4))
+    grid = interpolate.RegularGridInterpolator((np.arange(4.0),), np.arange(4.0))
+    with pytest.raises(errors.ShapeError, match=r"quintic needs 6 points along each axis\n  got \[4\]"):
+        grid([[1.0]], "quintic")
+    with pytest.raises(errors.ArgumentError, match=r"nu is for slinear, cubic, quintic\n  got method 'linear'"):
+        grid([[1.0]], nu=(1,))
+    with pytest.raises(errors.ArgumentError, match="nu has an order of 0 or more for each of 1 axes"):
+        grid([[1.0]], "cubic", nu=(1, -1))
+    with pytest.raises(errors.ArgumentError, match="no such method\n  got 'spline'"):
+        interpolate.RegularGridInterpolator((np.arange(4.0),), np.arange(4.0), "spline")
+    with pytest.raises(errors.ArgumentError, match="points ascend or descend"):
+        interpolate.RegularGridInterpolator((np.array([0.0, 2.0, 1.0]),), np.arange(3.0))
+    with pytest.raises(errors.ArgumentError, match=r"PchipInterpolator at .*: values are real"):
+        interpolate.PchipInterpolator(np.arange(3.0), np.array([1, 2j, 3]))

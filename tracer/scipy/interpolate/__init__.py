@@ -1,7 +1,7 @@
 """Interpolation under SciPy's names: grids of any number of dimensions, and piecewise polynomials on a line."""
 
 from tracer.absent import absent
-from tracer.scipy.interpolate.grids import RegularGridInterpolator
+from tracer.scipy.interpolate.grids import RegularGridInterpolator, interpn
 from tracer.scipy.interpolate.piecewise import (
     Akima1DInterpolator,
     CubicHermiteSpline,
@@ -9,10 +9,11 @@ from tracer.scipy.interpolate.piecewise import (
     PchipInterpolator,
     PPoly,
 )
-from tracer.trace.tracebacks import set_method_boundaries
+from tracer.trace.tracebacks import set_boundaries, set_method_boundaries
 
 __all__ = [
     "Akima1DInterpolator", "CubicHermiteSpline", "CubicSpline", "PPoly", "PchipInterpolator", "RegularGridInterpolator",
+    "interpn",
 ]  # fmt: skip
 
 
@@ -29,3 +30,4 @@ for _class in (
 ):  # fmt: skip
     _class.__module__ = __name__
     set_method_boundaries(_class)
+set_boundaries(globals(), ("interpn",))

@@ -13,6 +13,7 @@ import math
 from typing import Any, ClassVar
 
 from tracer.errors import ArgumentError, ShapeError, message
+from tracer.ir import dtypes
 from tracer.ir.shape import axis_index
 from tracer.numpy import (
     absolute,
@@ -160,6 +161,13 @@ def _samples(name: str, x: Any, y: Any, axis: int, least: int = 2) -> tuple[Arra
     return places, moveaxis(values, along, 0), along
 
 
+def check_real(name: str, values: Array) -> None:
+    """Raise ArgumentError for complex values of a spline whose slopes compare values."""
+    if dtypes.is_complex(values.dtype):
+        text = f"{name}{here()}: values are real"
+        raise ArgumentError(message(text, f"got {values.type}", help="interpolate its real and imag"))
+
+
 def _hermite(places: Array, values: Array, slopes: Array) -> Array:
     """Return the coefficients [4, n - 1, *s] of cubics with these values and slopes at the places."""
     sizes = diff(places)[(slice(None), *(None,) * (values.ndim - 1))]
@@ -212,6 +220,7 @@ class PchipInterpolator(_Cubic):
 
     def __init__(self, x: Any, y: Any, axis: int = 0, extrapolate: Any = True) -> None:
         places, values, along = _samples(self._name, x, y, axis)
+        check_real(self._name, values)
         sizes = diff(places)[(slice(None), *(None,) * (values.ndim - 1))]
         secants = diff(values, axis=0) / sizes
         if places.size == 2:
@@ -250,6 +259,7 @@ class Akima1DInterpolator(_Cubic):
 
     def __init__(self, x: Any, y: Any, axis: int = 0, *, method: str = "akima", extrapolate: Any = None) -> None:
         places, values, along = _samples(self._name, x, y, axis)
+        check_real(self._name, values)
         if method not in ("akima", "makima"):
             raise ArgumentError(
                 message(f'Akima1DInterpolator{here()}: method is "akima" or "makima"', f"got {method!r}")
