@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import product
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -12,8 +13,10 @@ import pytest
 from tests.runtime.cuda.simulator.families import KERNELS, PRELUDE, TEXT, runs
 from tests.runtime.cuda.simulator.mutants import built_together, mutants, pieces, what_shows
 from tests.runtime.cuda.simulator.running import built_from_ptx
+from tracer.runtime.cuda.simulator import kernels
 from tracer.runtime.cuda.simulator.kernels import Order, built
 from tracer.runtime.cuda.simulator.memory import DeviceMemory, KernelError
+from tracer.settings import config
 
 _ALIKE = "all lanes hold the warp's sum"
 _LANE_0 = "only the first lane's sum is read, and it is the same"
@@ -51,6 +54,19 @@ EQUIVALENT: Final[Mapping[str, Mapping[str, str]]] = {
     },
 }
 """Changes that change nothing: a part of the changed line, and why."""
+
+
+def test_a_text_is_built_once_on_a_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = 'extern "C" __global__ void f(double* x) {\n  x[threadIdx.x] = 2.0 * x[threadIdx.x];\n}\n'
+    with config.using(kernel_dir=tmp_path):
+        kernels.built.__wrapped__(text)
+        monkeypatch.setattr(kernels, "_compile", None)
+        again = kernels.built.__wrapped__(text)
+    memory = DeviceMemory.holding(np.arange(3.0))
+    again.launch("f", 1, 3, [memory])
+    np.testing.assert_array_equal(memory.get(), 2.0 * np.arange(3.0))
+    with pytest.raises(KernelError, match=r"read of x\[3\].*line 2: x\[threadIdx\.x\] = "):
+        again.launch("f", 1, 4, [memory])
 
 
 @pytest.mark.parametrize("order", Order)

@@ -1,17 +1,19 @@
 """Emitted CUDA on the CPU, every access checked: kernel.h is a kernel's view, runtime.cpp has the checks.
 
 The machine's C++ compiler builds the text as it is, but for the declarations of pointers and arrays. These become
-checked ones.
+checked ones. Libraries are kept where other kernels are, `config.kernel_dir`, so that a machine builds a text once.
 """
 
 from __future__ import annotations
 
 import ctypes
+import hashlib
+import os
 import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
 from enum import IntEnum
 from functools import cache
@@ -23,6 +25,7 @@ import numpy as np
 from tracer.codegen.cuda.helpers import HELPERS
 from tracer.errors import DeviceError, InternalError, message
 from tracer.runtime.cuda.simulator.memory import DeviceMemory, KernelError
+from tracer.runtime.native.disk_cache import kernel_folder
 
 _HERE: Final = Path(__file__).parent
 _OPTIONS: Final = (
@@ -221,11 +224,29 @@ def built(text: str) -> Kernels:
 def built_as(text: str, code: str, header: Path) -> Kernels:
     """Return the kernels of a translation unit, built of C++ code behind a header."""
     _runtime()
-    folder = Path(tempfile.mkdtemp(dir=_folder()))
-    source, library = folder / "kernel.cu", folder / "kernel.so"
-    source.write_text(code, encoding="utf-8")
-    _compile("-O0", "-include", str(_kept_header(header)), "-x", "c++", str(source), "-shared", "-o", str(library))
-    return Kernels(text, library)
+
+    def build(library: Path) -> None:
+        source = library.with_name("kernel.cu")
+        source.write_text(code, encoding="utf-8")
+        _compile("-O0", "-include", str(_kept_header(header)), "-x", "c++", str(source), "-shared", "-o", str(library))
+
+    headers = [path.read_text(encoding="utf-8") for path in (header, _HERE / "kernel.h")]
+    return Kernels(text, _library(build, code, *headers))
+
+
+def _library(build: Callable[[Path], None], *made_of: str) -> Path:
+    """Return a shared library: kept by an earlier process, or built now. build: writes it to a path."""
+    compiler = os.path.realpath(shutil.which("g++") or "")
+    key = hashlib.sha256("\0".join((compiler, *_OPTIONS, *made_of)).encode()).hexdigest()
+    library, kept = Path(tempfile.mkdtemp(dir=_folder())) / "kernel.so", kernel_folder()
+    found = None if kept is None else kept.read(key)
+    if found is not None:
+        library.write_bytes(found)
+        return library
+    build(library)
+    if kept is not None:
+        kept.write(key, library.read_bytes())
+    return library
 
 
 def _compile(*arguments: str) -> None:
@@ -258,9 +279,12 @@ def _kept_header(header: Path) -> Path:
 @cache
 def _runtime() -> ctypes.CDLL:
     """Build the checks, once a process."""
-    library = _folder() / "runtime.so"
-    _compile("-O2", str(_HERE / "runtime.cpp"), "-shared", "-o", str(library))
-    runtime = ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
+    source = _HERE / "runtime.cpp"
+
+    def build(library: Path) -> None:
+        _compile("-O2", str(source), "-shared", "-o", str(library))
+
+    runtime = ctypes.CDLL(str(_library(build, source.read_text(encoding="utf-8"))), ctypes.RTLD_GLOBAL)
     runtime.sim_memory.restype = ctypes.c_void_p
     runtime.sim_memory.argtypes = (
         ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32, ctypes.c_int32, ctypes.c_char_p,
