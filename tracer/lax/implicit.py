@@ -12,6 +12,7 @@ from tracer.ir.types import is_differentiable
 from tracer.primitives.arrays.zeros import zeros
 from tracer.primitives.elementwise.arithmetic import neg
 from tracer.trace import trees
+from tracer.trace.array import is_recorded
 from tracer.trace.captures import captured_arrays
 from tracer.trace.convert import as_array
 from tracer.trace.state import state
@@ -86,7 +87,7 @@ def _held_constant(run: Callable[..., Any], given: Callable[..., Any], *examples
     given: the user's function called by `run`. If all values are concrete and it captures no traced arrays, `run` is
     returned unchanged. Then Python's `while` may read values.
     """
-    if state.staging is None and all(array._trace is None for array in captured_arrays(given)):
+    if state.staging is None and not any(map(is_recorded, captured_arrays(given))):
         return run, []
     return hoisted(run, examples, lambda _: True)
 

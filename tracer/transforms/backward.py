@@ -19,7 +19,8 @@ from tracer.ir.program import Literal, Program, Var
 from tracer.ir.types import is_differentiable, tangent_type
 from tracer.primitives.base.broadcasting import broadcast_in_dim
 from tracer.primitives.elementwise.arithmetic import add_p
-from tracer.trace.array import FOLLOWS, Array, concrete
+from tracer.trace.array import Array, concrete, follows
+from tracer.trace.device_trace import beside
 from tracer.trace.prepared_program import PreparedProgram
 from tracer.trace.stage import stage
 from tracer.trace.state import state
@@ -53,11 +54,12 @@ def pull(tape: Tape, linear: LinearTape | None, cotangents: Sequence[Operand]) -
         linear = linear or linear_tape(tape)
         return pull_back(linear.program, linear.linear, linear.residuals, cotangents)
     pending: dict[Var, Any] = {}  # NumPy arrays of concrete cotangents, other operands as they are
-    given = [v for v, y in zip(tape.output_vars, tape.outputs, strict=True) if is_differentiable(y.type)]
+    given = [(v, y) for v, y in zip(tape.output_vars, tape.outputs, strict=True) if is_differentiable(y.type)]
     is_raw = True
-    for variable, cotangent in zip(given, cotangents, strict=True):
+    for (variable, output), cotangent in zip(given, cotangents, strict=True):
         if variable is not None:
-            is_raw = _add(pending, variable, cotangent) and is_raw
+            placed = beside(output, cotangent) if type(cotangent) is Array and follows(cotangent) else cotangent
+            is_raw = _add(pending, variable, placed) and is_raw
     outer_source, outer_pulling = state.source, state.pulling
     state.pulling = True
     try:
@@ -112,18 +114,10 @@ def _pull_entry(entry: Entry, pending: dict[Var, Any]) -> bool:
         return True
     state.source = entry.source
     are_raw = True
-    alone = not any(type(x) is Array for x in entry.values) and any(_is_numpys(c) for c in arriving)
     for input, cotangent in zip(entry.inputs, _pulled(entry, arriving), strict=True):
         if cotangent is not None:
-            if alone and type(cotangent) is Array and cotangent._trace is None:
-                cotangent._atom = FOLLOWS
             are_raw = _add(pending, input, cotangent) and are_raw
     return are_raw
-
-
-def _is_numpys(x: Any) -> bool:
-    """Whether a cotangent is a NumPy array's, which goes to the device of the values that it meets."""
-    return type(x) is Array and x._trace is None and x._atom is FOLLOWS
 
 
 def _operand(x: Any, variable: Var) -> Operand:
@@ -140,7 +134,7 @@ def _add(pending: dict[Var, Any], variable: Var, cotangent: Any) -> bool:
             cotangent = execute(add_p, (x, cotangent), {})[0]
         else:
             cotangent = Context.add(x, cotangent)
-    is_raw = cotangent.__class__ is Array and cotangent._trace is None and cotangent._atom is not FOLLOWS
+    is_raw = cotangent.__class__ is Array and cotangent._trace is None
     pending[variable] = cotangent._value if is_raw else cotangent
     return is_raw
 

@@ -14,7 +14,7 @@ from tracer.ir.program import Literal, Program, Var
 from tracer.ir.types import ArrayType, is_differentiable, same_up_to_weakness, tangent_type
 from tracer.primitives.control.custom.constants_to_literals import closed
 from tracer.primitives.elementwise.conversion import convert_element_type
-from tracer.trace.array import Array
+from tracer.trace.array import Array, is_recorded
 from tracer.trace.evaluate import Environment, read
 from tracer.trace.memo import remembered
 from tracer.trace.source import derivative_source, user_source
@@ -100,7 +100,7 @@ def settled(
     """Return operands and parameters whose checks the derivatives need not repeat; eagerly they have passed by now."""
     if primitive.settle is None or Effect.FAULT not in primitive.effects_of(params):
         return xs, params
-    if state.staging is None and not any(isinstance(x, Array) and x._trace is not None for x in xs):
+    if state.staging is None and not any(isinstance(x, Array) and is_recorded(x) for x in xs):
         return xs, params
     found: tuple[Sequence[Operand], Mapping[str, Any]] = primitive.settle(xs, **params)
     return found

@@ -18,7 +18,7 @@ from tracer.ir.program import Literal, Program, Source, Var
 from tracer.ir.types import StackType, Type, is_differentiable, tangent_type
 from tracer.primitives.base.rules import zero_jvp
 from tracer.settings import gate, overrides
-from tracer.trace.array import PROTECTED, Array, fixed, moving, renewed, traced
+from tracer.trace.array import PROTECTED, Array, fixed, is_recorded, moving, renewed, traced
 from tracer.trace.custom_rule_scope import check_enclosed
 from tracer.trace.prepared_program import Operation
 from tracer.trace.source import derivative_source, user_source
@@ -106,7 +106,7 @@ def _lower(trace: Trace, operand: Operand) -> Operand:
 
 def _is_outside(x: Array) -> bool:
     """Whether a concrete array is older than the program being traced, which reads it as a constant."""
-    return state.staging is not None and x._trace is None and 0 <= x._owner < state.staging.serial
+    return state.staging is not None and not is_recorded(x) and 0 <= x._owner < state.staging.serial
 
 
 _recipes: dict[Any, Recipe] = {}

@@ -181,6 +181,42 @@ def test_a_captured_array_is_read_at_every_call(x: tnp.ndarray) -> None:
     assert len(calls) == 1
 
 
+@pytest.mark.parametrize(
+    "of", [lambda s, x: s * x.sum(), jit(lambda s, x: s * s * x.sum()), lambda s, x: vmap(lambda r: r * s)(x).sum()]
+)
+def test_a_captured_array_is_read_at_every_call_of_a_derivative(of: Callable[[Any, Any], Any]) -> None:
+    x = tracer.device_put(np.arange(3.0), SIM)
+    derivative = jit(grad(lambda s: of(s, x)))
+    for first in (0.0, 5.0):
+        x[0] = first
+        wanted = grad(of)(2.0, tnp.asarray([first, 1.0, 2.0]))
+        np.testing.assert_allclose(np.asarray(derivative(2.0)), np.asarray(wanted))
+
+
+def test_arrays_without_axes_are_numbers_on_a_device() -> None:
+    x, n = tracer.device_put(1.5, SIM), tracer.device_put(np.array(2), SIM)
+    assert (float(x), int(n), x.tolist(), f"{x} {x:.3f}", [0, 1, 2][n]) == (1.5, 2, 1.5, "1.5 1.500", 2)
+    assert np.asarray(x).shape == tracer.device_get(x).shape == ()
+    np.testing.assert_array_equal(np.asarray(tnp.arange(n)), np.arange(2))
+
+
+def test_results_of_a_device_are_written_into_numpys_arrays(x: tnp.ndarray) -> None:
+    given = np.zeros(X.shape)
+    tnp.sqrt(x, out=given)
+    np.testing.assert_array_equal(given, np.sqrt(X))
+    np.add.at(given, 0, x[1])
+    np.testing.assert_array_equal(given[0], np.sqrt(X[0]) + X[1])
+
+
+def test_polynomials_are_fitted_to_points_on_a_device() -> None:
+    points, values = np.arange(4.0), np.array([1.0, 3.0, 7.0, 13.0])
+    for got, wanted in zip(
+        tnp.polyfit(tracer.device_put(points, SIM), tracer.device_put(values, SIM), 1, full=True),
+        tnp.polyfit(points, values, 1, full=True), strict=True,
+    ):  # fmt: skip
+        np.testing.assert_allclose(np.asarray(got), np.asarray(wanted))
+
+
 def test_faults_are_raised_where_a_value_is_waited_for() -> None:
     x, places = tracer.device_put(np.arange(3.0), SIM), tracer.device_put(np.array([0, 7]), SIM)
     taken = jit(lambda x, i: x[i])(x, places)

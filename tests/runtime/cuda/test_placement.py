@@ -189,3 +189,17 @@ def test_numpys_cotangents_go_where_the_values_are(f: Any, dtype: str) -> None:
     np.testing.assert_allclose(np.asarray(got), np.asarray(wanted), rtol=1e-14)
     with pytest.raises(DeviceError, match="operands lie on two devices"):
         pullback(tnp.asarray(ct, device="cpu"))
+
+
+def test_numpys_cotangents_of_pullbacks_follow_too() -> None:
+    x, y, ct = np.array([0.5, 1.0]), np.array([2.0, 3.0]), np.ones(2)
+
+    def pulled(x: Any, y: Any) -> Any:
+        return tracer.vjp(lambda x, y: tnp.exp(x) * y, x, y)[1](ct)
+
+    wanted = tracer.vjp(pulled, x, y)[1]((ct, ct))
+    with tracer.default_device(SIM):
+        got = tracer.vjp(pulled, x, y)[1]((ct, ct))
+    for found, expected in zip(got, wanted, strict=True):
+        assert str(found.device) == SIM
+        np.testing.assert_allclose(np.asarray(found), np.asarray(expected))

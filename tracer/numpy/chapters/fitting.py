@@ -25,7 +25,7 @@ from tracer.numpy.shapes.joining import concatenate, stack
 from tracer.numpy.shapes.matrices import eye
 from tracer.numpy.shapes.ranges import arange
 from tracer.numpy.shapes.where import where
-from tracer.trace.array import Array, concrete_value
+from tracer.trace.array import Array, concrete_value, is_recorded
 from tracer.trace.integers import integer
 from tracer.trace.source import here
 from tracer.transforms.custom.derivatives import custom_jvp
@@ -55,14 +55,14 @@ def polyfit(
     """
     points, values, weights, count = _checked(x, y, w, deg)
     operands = [v for v in (points, values, weights) if v is not None]
-    known = [np.asarray(v) for v in operands if v._trace is None]
+    known = [np.asarray(v) for v in operands if not is_recorded(v)]
     is_deficient = len(known) == len(operands) and not cov and len(np.unique(known[0])) < count
     if points.shape[0] and (full or rcond is not None or is_deficient):
         if len(known) < len(operands):
             raise TracerArrayError(
                 message(
                     f"polyfit{here()}: full= and rcond= need the singular values of concrete points",
-                    f"got {', '.join(str(v.type) for v in operands if v._trace is not None)}, traced",
+                    f"got {', '.join(str(v.type) for v in operands if is_recorded(v))}, traced",
                     help="call it outside jit and grad, or omit both",
                 )
             )

@@ -20,7 +20,7 @@ from tracer.numpy.shapes.where import where as where_
 from tracer.primitives.elementwise import arithmetic
 from tracer.runtime.eager.call_cache import cached
 from tracer.runtime.values.fresh_handles import apart
-from tracer.trace.array import Array, concrete_value
+from tracer.trace.array import Array, concrete_value, is_recorded
 from tracer.trace.source import here
 
 
@@ -39,7 +39,7 @@ def written(name: str, target: Any, new: Array, inplace: bool) -> Array:
                 help=f"x = {name}(..., inplace=False) returns another",
             )
         )
-    if new._trace is not None:
+    if is_recorded(new):
         raise MutationError(
             message(
                 f"{name}{here()}: a traced value cannot be written into a NumPy array",

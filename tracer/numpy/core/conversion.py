@@ -16,7 +16,7 @@ from tracer.primitives.arrays.slice_pad_concatenate import concatenate
 from tracer.primitives.base.broadcasting import broadcast_in_dim, expand_dims
 from tracer.primitives.elementwise.conversion import convert_element_type, dtype_named
 from tracer.settings import config
-from tracer.trace.array import KEY_DTYPE, Array, concrete_value
+from tracer.trace.array import KEY_DTYPE, Array, concrete_value, is_recorded
 from tracer.trace.convert import as_array
 from tracer.trace.source import here
 
@@ -262,7 +262,7 @@ def fits(x: Array, dtype: DType) -> bool:
 
     A staged array is asked for its value, too: a function whose operations depend on it has no prepared call.
     """
-    known = concrete_value(x) if x._trace is None or x._value is None else None
+    known = None if is_recorded(x) and x._value is not None else concrete_value(x)
     if known is None or not known.size or known.dtype.kind not in "iu":
         return True
     limits = dtypes.iinfo(dtype)

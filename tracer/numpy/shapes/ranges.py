@@ -23,7 +23,7 @@ from tracer.primitives.elementwise import arithmetic
 from tracer.primitives.elementwise.rounding import floor
 from tracer.runtime.system.devices import default_device, made, made_on
 from tracer.settings import config
-from tracer.trace.array import Array, concrete_value
+from tracer.trace.array import Array, concrete_value, is_recorded
 from tracer.trace.captured_values import looked_at
 from tracer.trace.integers import integer
 from tracer.trace.source import here
@@ -80,7 +80,7 @@ def _all_integers(*numbers: Any) -> bool:
 def _static_number(name: str, value: Any) -> Any:
     """Return a concrete bound as a Python scalar."""
     if isinstance(value, Array | np.ndarray):
-        if isinstance(value, Array) and value._trace is not None:
+        if isinstance(value, Array) and is_recorded(value):
             raise TracerIntegerError(
                 message(
                     f"{name}{here()}: its bounds must be known while tracing, because they decide the shape",

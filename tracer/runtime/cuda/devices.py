@@ -91,8 +91,8 @@ class CudaDevice(Device):
         if device_of(array) is not None:
             array = to_host(array)
         check_alive(array)
-        value = np.ascontiguousarray(array._value)
-        held = DeviceValue(self, self.driver.upload(value), value.dtype, value.shape)
+        value = array._value
+        held = DeviceValue(self, self.driver.upload(np.ascontiguousarray(value)), value.dtype, value.shape)
         return self.trace.array(held, array.type)
 
     def wait(self, value: DeviceValue) -> None:

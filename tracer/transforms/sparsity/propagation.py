@@ -19,6 +19,7 @@ from tracer.ir.program import Atom, Equation, Literal, Program, Var
 from tracer.ir.types import ArrayType, Float0Type, StackType, Type
 from tracer.ir.visit import live_equations
 from tracer.primitives.base.reference import reference_outputs
+from tracer.trace.array import is_recorded
 from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.transforms.sparsity.index_sets import IndexSets, joined, union
@@ -113,7 +114,7 @@ class Propagation:
 
 def constant(array: Any) -> Value:
     """Return the value of an array that a program captures: known unless it is traced."""
-    known = isinstance(array.type, ArrayType) and array._trace is None and array._value is not None
+    known = isinstance(array.type, ArrayType) and not is_recorded(array)
     return Value(array.type, None, np.asarray(array._value) if known else None)
 
 

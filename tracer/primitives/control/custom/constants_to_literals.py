@@ -13,7 +13,7 @@ from tracer.ir.types import ArrayType, array_type
 from tracer.primitives.arrays.slice_pad_concatenate import concatenate
 from tracer.primitives.base.broadcasting import broadcast_in_dim
 from tracer.primitives.base.shapes import reshape
-from tracer.trace.array import Array
+from tracer.trace.array import Array, is_recorded
 from tracer.trace.evaluate import evaluate
 from tracer.trace.source import here
 from tracer.trace.stage import Staged, stage
@@ -40,8 +40,8 @@ def close_over(program: Program, constants: Sequence[Array]) -> Program:
 
 def _written(array: Array) -> Any:
     """Write a concrete array in literals, one per element unless all are equal."""
-    type, value = array.type, array._value
-    if array._trace is not None or not isinstance(type, ArrayType) or value.size > _MAX_ELEMENTS:
+    type = array.type
+    if is_recorded(array) or not isinstance(type, ArrayType) or array._value.size > _MAX_ELEMENTS:
         raise ArgumentError(
             message(
                 f"a custom rule{here()} makes an array that the program of a loop, a branch or a call cannot hold",
@@ -49,7 +49,7 @@ def _written(array: Array) -> Any:
                 help="make it outside the rule, which may close over it, or pass it as an argument",
             )
         )
-    scalar = array_type(type.dtype, (), type.weak)
+    value, scalar = np.asarray(array._value), array_type(type.dtype, (), type.weak)
     elements = value.reshape(-1)
     if not value.size or (elements.view(np.uint8).reshape(value.size, -1) == elements[:1].view(np.uint8)).all():
         only = elements[0] if value.size else type.dtype.type(0)

@@ -12,7 +12,7 @@ from tracer.ir.primitive import Zero
 from tracer.ir.program import Program
 from tracer.ir.types import Type, tangent_type, with_shape
 from tracer.primitives.base.nested_programs import nonzero
-from tracer.trace.array import Array, described
+from tracer.trace.array import Array, described, is_recorded
 from tracer.trace.captures import captured_arrays
 from tracer.trace.custom_rule_scope import closure_error, enclosed, opened_last
 from tracer.trace.evaluate import evaluate
@@ -123,7 +123,7 @@ def closing_over(
 
 def _held(x: Operand, *, by_rule: bool) -> Held | None:
     """Describe an array that a function closes over, if it may be differentiated or batched."""
-    return Held(described(x), by_rule) if isinstance(x, Array) and x._trace is not None else None
+    return Held(described(x), by_rule) if isinstance(x, Array) and is_recorded(x) else None
 
 
 def closed_over(rule: JvpRule | VjpRule, closing: Closing) -> JvpRule | VjpRule:
