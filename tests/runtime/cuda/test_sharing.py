@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from types import SimpleNamespace, TracebackType
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,9 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.runtime.cuda.stand_in import CudaArray, installed
 from tracer import jit
 from tracer.errors import ExportError, OutOfBoundsError
-from tracer.runtime.cuda import devices as cuda_devices
-from tracer.runtime.cuda import driver
 
 SIM = "cuda-sim:0"
 X = np.linspace(0.1, 2.0, 12).reshape(3, 4)
@@ -64,55 +63,9 @@ def test_sharing_waits_and_raises_the_faults_of_a_value() -> None:
         np.from_dlpack(jit(lambda x, i: x[i])(x, place))
 
 
-class _Device:
-    """CuPy's Device."""
-
-    compute_capability = "90"
-
-    def __init__(self, ordinal: int) -> None:
-        self.id = ordinal
-
-    def __enter__(self) -> None: ...
-    def __exit__(self, kind: type | None, error: Exception | None, trace: TracebackType | None) -> None: ...
-    def synchronize(self) -> None: ...
-
-
-class _CudaArray(np.ndarray[Any, Any]):
-    """CuPy's array."""
-
-    device = SimpleNamespace(id=0)
-
-    def set(self, values: Any) -> None:
-        self[...] = values
-
-    def get(self) -> np.ndarray[Any, Any]:
-        return np.array(self)
-
-    def __dlpack_device__(self) -> tuple[int, int]:  # type: ignore[override]
-        return 2, 0
-
-    def __dlpack__(self, **options: Any) -> Any:  # type: ignore[override]
-        return ("capsule", self.ctypes.data, options["stream"])
-
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        return {**self.__array_interface__, "version": 3, "stream": 1}
-
-
 @pytest.fixture
 def _card(monkeypatch: pytest.MonkeyPatch) -> None:
-    runtime = SimpleNamespace(
-        getDeviceCount=lambda: 1, getDeviceProperties=lambda ordinal: {"name": b"Stand-in"}, memGetInfo=lambda: (1, 2)
-    )
-    cupy = SimpleNamespace(
-        cuda=SimpleNamespace(runtime=runtime, Device=_Device, memory=SimpleNamespace(OutOfMemoryError=MemoryError)),
-        empty=lambda size, dtype: np.empty(size, dtype).view(_CudaArray), ascontiguousarray=lambda x: x,
-        from_dlpack=lambda x: x, asarray=lambda x: np.asarray(x.array).view(_CudaArray),
-        get_default_memory_pool=lambda: SimpleNamespace(used_bytes=lambda: 512),
-    )  # fmt: skip
-    for module in (driver, cuda_devices):
-        monkeypatch.setattr(module, "load_cupy", lambda: cupy)
-    monkeypatch.setattr(cuda_devices, "_devices", {})
+    installed(monkeypatch)
 
 
 @pytest.mark.usefixtures("_card")
@@ -128,7 +81,7 @@ def test_a_card_shares_its_memory_by_cupy() -> None:
 
 @pytest.mark.usefixtures("_card")
 def test_arrays_on_a_card_are_taken_without_a_copy() -> None:
-    theirs = X.copy().view(_CudaArray)
+    theirs = X.copy().view(CudaArray)
     lent = SimpleNamespace(__cuda_array_interface__={}, array=theirs)  # as Numba's, without DLPack
     for x in (tnp.from_dlpack(theirs), tnp.asarray(theirs), tnp.asarray(lent)):
         assert str(x.device) == "cuda:0"

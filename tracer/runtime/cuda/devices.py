@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from tracer.errors import DeviceError, message
+from tracer.errors import DeviceError, OutOfMemoryError, message
 from tracer.ir.primitive import Primitive, Structured
 from tracer.ir.program import Program, Source
-from tracer.ir.types import array_type, storage_type
-from tracer.runtime.cuda.driver import CupyDriver, Driver, load_cupy
+from tracer.ir.types import array_type, size, storage_type
+from tracer.runtime.cuda.driver import DROP, CupyDriver, Driver, load_cupy
 from tracer.runtime.cuda.programs import DeviceProgram
 from tracer.runtime.cuda.simulator.driver import SimulatedDriver
 from tracer.runtime.cuda.simulator.kernels import Counts
@@ -118,7 +118,10 @@ class CudaDevice(Device):
         """
         found = self._program(program)
         values = [self.put(self.checked(program.name, x))._value for x in operands]
-        memories, check = found.run([v.memory for v in values])
+        try:
+            memories, check = found.run([v.memory for v in values])
+        except OutOfMemoryError as error:
+            raise _too_large(program, found, error) from None
         checks = tuple({id(c): c for v in values for c in v.checks if not c.is_settled}.values())
         if check is not None:
             checks = (*checks, check)
@@ -165,6 +168,18 @@ def _process(
     program = params["program"] if is_call else single_equation(primitive, operands, params)
     results: list[Array] = trace.device.run(program, [x for x in operands if isinstance(x, Array)])
     return results
+
+
+def _too_large(program: Program, found: DeviceProgram, error: OutOfMemoryError) -> OutOfMemoryError:
+    """Return the error of a program without memory: its bytes for results and temporaries, and its largest results."""
+    sizes = [(storage_type(type), type) for type in program.output_types]
+    largest = sorted(((t.dtype.itemsize * size(t), str(type)) for t, type in sizes), reverse=True)
+    results = sum(nbytes for nbytes, _ in largest)
+    asked, free, *_ = str(error).splitlines()
+    taken = f"it takes {results:,} bytes for results and {found.temporary_bytes:,} for temporaries"
+    shown = ", ".join(f"{type} of {nbytes:,}" for nbytes, type in largest[:3])
+    text = f"{program.name}{here()}: {asked}"
+    return OutOfMemoryError(message(text, free.strip(), taken, f"largest results: {shown}", help=DROP))
 
 
 def to_host(array: Array) -> Array:

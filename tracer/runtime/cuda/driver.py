@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 from collections.abc import Sequence
+from types import TracebackType
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -19,6 +21,7 @@ Memory = Any
 """Bytes on a device, of a driver's own type. They are freed with the last reference, once the device has used them."""
 
 INSTALL: Final = "pip install 'tracer[cuda]'"
+DROP: Final = "drop arrays, donate arguments, or compute in parts"
 
 
 class Driver(Protocol):
@@ -74,6 +77,40 @@ def storage(dtype: DType) -> DType:
     return dtype
 
 
+_LOST: Final = frozenset((214, 700, 702, 709, 710, *range(714, 720)))  # CUDA's errors that end the context
+
+
+class _Use:
+    """Block of calls of CuPy on a device, whose errors become DeviceError."""
+
+    def __init__(self, cupy: Any, device: Any) -> None:
+        self._device = device
+        self._errors = (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError)
+        self._process = os.getpid()
+
+    def __enter__(self) -> None:
+        if os.getpid() != self._process:
+            text = f"cuda:{self._device.id} was opened before this process was forked, and CUDA does not survive a fork"
+            raise DeviceError(
+                message(text, help="start processes by multiprocessing's 'spawn', or fork before the first use")
+            )
+        self._device.__enter__()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        try:
+            self._device.__exit__(kind, error, at)
+        except self._errors as later:
+            error = error or later
+        if not isinstance(error, self._errors):
+            return
+        name = f"cuda:{self._device.id}"
+        if getattr(error, "status", None) not in _LOST:
+            raise DeviceError(message(f"{name} refused a call", str(error))) from None
+        text = f"{name} is lost to this process, with all arrays on it: a program that ran there failed"
+        remedy = "start a new process; with CUDA_LAUNCH_BLOCKING=1 the error comes from the call that causes it"
+        raise DeviceError(message(text, str(error), help=remedy)) from None
+
+
 class CupyDriver:
     """Driver of an NVIDIA device by CuPy.
 
@@ -87,13 +124,14 @@ class CupyDriver:
         if ordinal >= count:
             raise DeviceError(message(f"there is no device cuda:{ordinal}", f"there are {count}"))
         self._device = self._cupy.cuda.Device(ordinal)
+        self._use = _Use(self._cupy, self._device)
         self.arch = f"sm_{self._device.compute_capability}"
         self.kind = self._cupy.cuda.runtime.getDeviceProperties(ordinal)["name"].decode()
         self._peak = 0
 
     def usage(self) -> tuple[int, int]:
         """Return the bytes in use of CuPy's pool, and their peak at this driver's allocations."""
-        with self._device:
+        with self._use:
             used = int(self._cupy.get_default_memory_pool().used_bytes())
         self._peak = max(self._peak, used)
         return used, self._peak
@@ -101,37 +139,35 @@ class CupyDriver:
     def empty(self, nbytes: int) -> Memory:
         """Return new memory. Raises OutOfMemoryError."""
         try:
-            with self._device:
+            with self._use:
                 memory = self._cupy.empty(nbytes, np.uint8)
-            self.usage()
-            return memory
         except self._cupy.cuda.memory.OutOfMemoryError:
             raise self._full(nbytes) from None
+        self.usage()
+        return memory
 
     def _full(self, nbytes: int) -> OutOfMemoryError:
-        with self._device:
+        with self._use:
             free, total = self._cupy.cuda.runtime.memGetInfo()
         text = f"cuda:{self._device.id} has no memory for {nbytes:,} bytes more"
-        return OutOfMemoryError(
-            message(text, f"{free:,} of {total:,} bytes are free", help="drop arrays, or use parts")
-        )
+        return OutOfMemoryError(message(text, f"{free:,} of {total:,} bytes are free", help=DROP))
 
     def upload(self, values: np.ndarray[Any, Any]) -> Memory:
         """Return new memory with the bytes of a C-contiguous array of the host."""
         memory = self.empty(values.nbytes)
-        with self._device:
+        with self._use:
             memory.set(values.reshape(-1).view(np.uint8))
         return memory
 
     def download(self, memory: Memory, dtype: DType) -> np.ndarray[Any, Any]:
         """Wait for the device, and return a flat copy on the host."""
-        with self._device:
+        with self._use:
             found: np.ndarray[Any, Any] = memory.get().view(dtype)
         return found
 
     def shared(self, memory: Memory, dtype: DType, shape: Shape) -> Any:
         """Return CuPy's array on the memory."""
-        with self._device:
+        with self._use:
             return memory.view(dtype).reshape(shape)
 
     def part(self, memory: Memory, start: int, stop: int) -> Memory:
@@ -144,17 +180,17 @@ class CupyDriver:
 
     def copy(self, target: Memory, source: Memory) -> None:
         """Copy all bytes of `source` to the memory `target` of equal size."""
-        with self._device:
+        with self._use:
             self._cupy.copyto(target, source)
 
     def load(self, text: str) -> Any:
         """Return the module of a CUDA source text. Raises InternalError if it does not compile."""
-        with self._device:
+        with self._use:
             return self._cupy.RawModule(code=text, backend="nvrtc", options=OPTIONS)
 
     def launch(self, module: Any, kernel: Kernel, arguments: Sequence[Any]) -> None:
         """Launch a kernel of a module. arguments: memory for buffers, NumPy scalars for registers."""
-        with self._device:
+        with self._use:
             module.get_function(kernel.name)((kernel.grid,), (kernel.block,), tuple(arguments))
 
     def routine(self, name: str, arguments: Sequence[Any]) -> None:
@@ -164,14 +200,35 @@ class CupyDriver:
 
     def synchronize(self) -> None:
         """Wait for all work of the driver."""
-        self._device.synchronize()
+        with self._use:
+            self._device.synchronize()
+
+
+_NO_DRIVER: Final = 35  # cudaErrorInsufficientDriver
+_NO_DEVICE: Final = 100  # cudaErrorNoDevice
 
 
 def load_cupy() -> Any:
-    """Return CuPy's module. Raises DeviceError where it is not installed, or finds no device."""
+    """Return CuPy's module. Raises DeviceError where it is not installed, or finds no driver or no device."""
     if importlib.util.find_spec("cupy") is None:
         raise DeviceError(message("CuPy, which launches kernels, is not installed", help=INSTALL))
-    cupy = importlib.import_module("cupy")
-    if not cupy.cuda.is_available():
-        raise DeviceError(message("there is no CUDA device here", help="run on the CPU"))
+    try:
+        cupy = importlib.import_module("cupy")
+    except ImportError as error:
+        text = "CuPy, which launches kernels, does not load"
+        raise DeviceError(message(text, str(error).strip().partition("\n")[0], help=INSTALL)) from None
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        status, said = error.status, str(error)
+        if status == _NO_DRIVER:
+            remedy = "install NVIDIA's driver; nvidia-smi shows its version"
+            text = "there is no NVIDIA driver here, or one too old for CuPy"
+            raise DeviceError(message(text, said, help=remedy)) from None
+        if status != _NO_DEVICE:
+            raise DeviceError(message("CUDA does not start", said, help="nvidia-smi shows the devices")) from None
+        count = 0
+    if not count:
+        remedy = "run on the CPU; CUDA_VISIBLE_DEVICES may hide devices"
+        raise DeviceError(message("there is no CUDA device here", help=remedy))
     return cupy

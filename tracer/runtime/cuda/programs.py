@@ -60,6 +60,11 @@ class DeviceProgram:
         outputs, record = self._executable.run([*inputs, *self._constants])
         return outputs, None if record is None else Check(self._driver, record, self._sites)
 
+    @property
+    def temporary_bytes(self) -> int:
+        """Bytes of the program's temporaries, which lie in one piece of memory."""
+        return self._executable.source.arena
+
     def _call_back(self, slot: int, inputs: Sequence[np.ndarray[Any, Any]]) -> Sequence[np.ndarray[Any, Any]]:
         """Run a callback on copies of its operands."""
         equation = self._callbacks[slot]
