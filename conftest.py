@@ -10,8 +10,7 @@ import pytest
 import tracer
 
 
-@pytest.fixture(autouse=True)
-def _names_in_examples(request: pytest.FixtureRequest, doctest_namespace: dict[str, Any]) -> None:
-    if not isinstance(request.node, pytest.DoctestItem):
-        return
-    doctest_namespace |= {"np": np, "nn": tracer.nn, "tnp": tracer.numpy, "tracer": tracer}
+@pytest.fixture(scope="session")
+def doctest_namespace() -> dict[str, Any]:
+    """Names of examples, in the place of pytest's own fixture: one that runs for every test takes a tenth of a ms."""
+    return {"np": np, "nn": tracer.nn, "tnp": tracer.numpy, "tracer": tracer}

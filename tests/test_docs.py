@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
+from tests.grids import each
 from tests.numpy.test_names import MODULES
 from tools import api_pages
 from tracer import errors
@@ -20,7 +19,7 @@ def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@each("page", PAGES, ids=name)
 def test_a_page_links_to_files_that_exist(page: Path) -> None:
     prose = re.sub(r"`[^`]*`", "", page.read_text(encoding="utf-8"))
     links = re.findall(r"\]\((?!https?:|api/)([^)#\s]+)", prose)  # scripts/docs makes the pages of api/
@@ -33,7 +32,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@each("page", PAGES, ids=name)
 def test_a_page_links_to_sections_that_exist(page: Path) -> None:
     links = re.findall(r"\]\(([\w./]*\.md)?#([^)\s]+)\)", page.read_text(encoding="utf-8"))
     assert [link for link in links if link[1] not in anchors(page.parent / link[0] if link[0] else page)] == []
@@ -70,7 +69,7 @@ def test_every_public_name_is_in_the_reference() -> None:
     assert "``axis``" in pages["numpy_reduce"]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@each("page", PAGES, ids=name)
 def test_a_page_names_modules_that_exist(page: Path) -> None:
     named = set(re.findall(r"`([\w/]+/[\w/]+\.py)`", page.read_text(encoding="utf-8")))
     assert [each for each in named if not any((root / each).exists() for root in (ROOT, ROOT / "tracer"))] == []

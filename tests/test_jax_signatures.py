@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import tracer
+from tests.grids import each
 from tools.jax_table import TARGET, text
 from tracer import absent
 
@@ -82,7 +83,7 @@ def ours(module: str) -> Any:
     return import_module("tracer" + module.removeprefix("jax"))
 
 
-@pytest.mark.parametrize("module", TABLE)
+@each("module", TABLE)
 def test_every_name_is_here_or_excused(module: str) -> None:
     missing = {name for name in TABLE[module] if not hasattr(ours(module), name)}
     assert missing == set(ABSENT.get(module, {})) - OLDER.get(module, set())
@@ -139,7 +140,7 @@ def accepted(path: str, theirs: list[list[Any]], mine: list[inspect.Parameter]) 
             yield f"{name} is {own.default!r} by default, not {default}"
 
 
-@pytest.mark.parametrize("module", TABLE)
+@each("module", TABLE)
 def test_calls_written_for_jax_fit(module: str) -> None:
     for name, theirs in TABLE[module].items():
         if name in ABSENT.get(module, {}) or theirs is None or name in NOT_CALLED | POLICIES:

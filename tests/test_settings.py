@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.grids import covering
+from tests.grids import covering, each
 from tracer import config, devices
 from tracer import numpy as tnp
 from tracer.errors import DeviceError, SettingError
@@ -79,7 +79,7 @@ STRANGE = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "value"), covering(SETTINGS, STRANGE, least=120))
+@each(("name", "value"), covering(SETTINGS, STRANGE, least=120))
 def test_values_of_any_type_are_taken_or_refused_by_a_setting_error(name: str, value: Any) -> None:
     config = Config()
     for change in (lambda: config.update(name, value), lambda: config.using(**{name: value}).__enter__()):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.grids import each
 from tracer import error_sections, errors
 from tracer.__main__ import main
 from tracer.commands import docs
@@ -110,7 +111,7 @@ def test_a_traceback_ends_with_the_command_that_shows_the_documentation() -> Non
         assert errors.ShapeError("another").__notes__ == ["  more: python -m tracer docs ShapeError"]
 
 
-@pytest.mark.parametrize(
+@each(
     "name", [name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)]
 )
 def test_every_error_has_a_section_to_show(name: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tests.lax.call_cases import CASES, Case
 from tests.primitives.elementwise_cases import read_table
 from tests.primitives.structural_cases import outputs_of, weights
@@ -40,7 +41,7 @@ def check(got: Any, expected: Any) -> None:
         np.testing.assert_array_equal(got, expected)
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.label for case in CASES])
+@each("case", CASES, ids=[case.label for case in CASES])
 def test_results_and_refusals_are_those_of_jax(case: Case) -> None:
     xs = [tnp.asarray(x) for x in case.operands]
     if f"{case.label}.refused" in JAX and case.label not in DIFFERENT:
@@ -55,7 +56,7 @@ def test_results_and_refusals_are_those_of_jax(case: Case) -> None:
 GRADIENTS = [case for case in CASES if any(name.startswith(f"{case.label}.grad") for name in JAX)]
 
 
-@pytest.mark.parametrize("case", GRADIENTS, ids=[case.label for case in GRADIENTS])
+@each("case", GRADIENTS, ids=[case.label for case in GRADIENTS])
 def test_gradients_are_those_of_jax(case: Case) -> None:
     xs = [tnp.asarray(x) for x in case.operands]
     active = [i for i in range(len(xs)) if f"{case.label}.grad{i}" in JAX]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.grids import each
 from tests.lax.wrong_calls import WRONG
 from tracer import errors, lax
 from tracer.errors import DTypeError, ShapeError
@@ -23,7 +24,7 @@ def prose(name: str) -> str:
     return re.sub(r"\s+", " ", (getattr(lax, name).__doc__ or "").partition(">>>")[0])
 
 
-@pytest.mark.parametrize("name", lax.__all__)
+@each("name", lax.__all__)
 def test_every_name_has_an_example(name: str) -> None:
     value: Any = getattr(lax, name)
     assert doctest.DocTestParser().get_examples(value.__doc__ or ""), f"lax.{name} has no example in its docstring"
@@ -34,7 +35,7 @@ def test_the_list_of_names_is_sorted_and_complete() -> None:
     assert len(set(lax.__all__)) == len(lax.__all__)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each("name", FUNCTIONS)
 def test_shapes_and_wanted_arguments_are_named(name: str) -> None:
     text = prose(name)
     if name not in OF_NO_ARRAYS:
@@ -97,7 +98,7 @@ def errors_of(name: str) -> set[str]:
     return named.union(*map(errors_of, re.findall(r"Raises as `(\w+)`", text)))
 
 
-@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in ELEMENTWISE])
+@each("name", [name for name in FUNCTIONS if name not in ELEMENTWISE])
 def test_the_errors_that_a_docstring_names_are_raised(name: str) -> None:
     calls = WRONG.get(name, {})
     assert errors_of(name) <= set(calls), f"no wrong call of lax.{name} for every error that it names"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import tracer
+from tests.grids import each
 from tracer import lax
 
 
@@ -44,7 +44,7 @@ def test_slices_of_one_axis_take_numpy_arrays() -> None:
     assert (keys.tolist(), values.tolist()) == ([-3.0, -2.0, -1.0, 0.0], [3.0, 2.0, 1.0, 0.0])
 
 
-@pytest.mark.parametrize("name", lax.__all__)
+@each("name", lax.__all__)
 def test_every_name_is_there(name: str) -> None:
     assert getattr(lax, name) is not None
 

@@ -11,6 +11,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tests.mistakes.told import X, fails
 from tracer import errors, lax, nn, ops, random
 from tracer.scipy import linalg, signal, special
@@ -149,7 +150,7 @@ class One:
         return 1
 
 
-@pytest.mark.parametrize("case", CALLS)
+@each("case", CALLS)
 def test_what_is_no_whole_number_is_refused_by_operation_and_parameter(case: str) -> None:
     call, operation = CALLS[case]
     parameter = case.partition(": ")[2]

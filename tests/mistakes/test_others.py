@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tracer.numpy as tnp
+from tests.grids import each
 from tests.mistakes.told import X, fails
 from tracer import errors, random, torch_names
 
@@ -142,7 +143,7 @@ def test_a_method_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> Non
     assert shown == "AttributeError: 'Array' object has no attribute 'reshap'. Did you mean: 'reshape'?"
 
 
-@pytest.mark.parametrize("name", torch_names.MEMBERS)
+@each("name", torch_names.MEMBERS)
 def test_methods_of_pytorch_say_what_to_use(name: str) -> None:
     with pytest.raises(AttributeError) as caught:
         getattr(X, name)
@@ -151,7 +152,7 @@ def test_methods_of_pytorch_say_what_to_use(name: str) -> None:
     assert name not in dir(X)
 
 
-@pytest.mark.parametrize(("module", "name"), [(m, n) for m, names in torch_names.NAMES.items() for n in names])
+@each(("module", "name"), [(m, n) for m, names in torch_names.NAMES.items() for n in names])
 def test_functions_of_pytorch_say_what_to_use(module: str, name: str) -> None:
     with pytest.raises(AttributeError) as caught:
         getattr(importlib.import_module(module), name)

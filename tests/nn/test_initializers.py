@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tracer
+from tests.grids import each
 from tests.nn.reference_cases import PLAIN, SHAPES
 from tracer import errors
 from tracer.nn import initializers
@@ -28,7 +29,7 @@ def drawn(label: str) -> Any:
     return getattr(initializers, name)(*PLAIN.get(name, ()))(KEY, SHAPES[rest[0]], "float32")
 
 
-@pytest.mark.parametrize("label", STORED)
+@each("label", STORED)
 def test_numbers_are_jax_s(label: str) -> None:
     expected = np.asarray(STORED[label])
     found = drawn(label)

@@ -13,6 +13,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tests.numpy.array_api_cases import ALL, BINARY, CALLS, CREATION, FLOATS, INTEGERS, OPERATORS, SIGNATURES, UNARY, X
 
 LINES = SIGNATURES.strip().splitlines()
@@ -96,7 +97,7 @@ def test_dtypes_are_equal_to_those_of_arrays(name: str) -> None:
 # Functions
 
 
-@pytest.mark.parametrize("name", UNARY)
+@each("name", UNARY)
 def test_unary_functions(name: str) -> None:
     for dtype in UNARY[name]:
         given = values(dtype)

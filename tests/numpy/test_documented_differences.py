@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 
 import tracer.numpy as tnp
+from tests.grids import each
 from tools.numpy_table import DIFFERENT
 
 NAN = float("nan")
@@ -79,7 +79,7 @@ def outcome(call: Callable[[Any], Any], namespace: Any, expected: str) -> str:
     return "None" if result is None else repr(np.asarray(result).tolist())
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[f"{number} {row[0]}" for number, row in enumerate(ROWS)])
+@each("row", ROWS, ids=[f"{number} {row[0]}" for number, row in enumerate(ROWS)])
 def test_rows_of_the_table_are_true(row: tuple[str, Callable[[Any], Any], str, str]) -> None:
     what, call, theirs, ours = row
     assert any(told.startswith(what) for told, _, _ in DIFFERENT)

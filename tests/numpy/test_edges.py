@@ -10,7 +10,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
-from tests.grids import covering
+from tests.grids import covering, each
 from tracer.errors import ArgumentError
 
 ARRAYS = {
@@ -65,7 +65,7 @@ def same(ours: Any, theirs: Any) -> None:
     np.testing.assert_allclose(np.asarray(ours), np.asarray(theirs), rtol=1e-14, strict=True)
 
 
-@pytest.mark.parametrize(("shape", "name"), covering(ARRAYS, CALLS, least=92))
+@each(("shape", "name"), covering(ARRAYS, CALLS, least=92))
 def test_edges_are_numpys(name: str, shape: str) -> None:
     theirs = outcome(CALLS[name], np, ARRAYS[shape])
     ours = outcome(CALLS[name], tnp, tnp.asarray(ARRAYS[shape]))

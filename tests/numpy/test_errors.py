@@ -12,7 +12,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
-from tests.grids import covering
+from tests.grids import covering, each
 from tracer.errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError, TracerError
 from tracer.numpy import __all__
 
@@ -38,9 +38,7 @@ def arguments(name: str) -> tuple[Any, ...]:
     return (X,) * len([p for p in needed if p.name != "axis"])
 
 
-@pytest.mark.parametrize(
-    ("name", "run"), covering(WITH_AXIS, [lambda f, *x: f(*x), lambda f, *x: tracer.jit(lambda: f(*x))()], least=76)
-)
+@each(("name", "run"), covering(WITH_AXIS, [lambda f, *x: f(*x), lambda f, *x: tracer.jit(lambda: f(*x))()], least=76))
 def test_an_axis_out_of_range_is_reported_by_the_function_called(name: str, run: Any) -> None:
     function = FUNCTIONS[name]
     given, named = ((tnp.sum, 9, X), {}) if name == "apply_along_axis" else (arguments(name), {"axis": 9})

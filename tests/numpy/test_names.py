@@ -15,6 +15,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tools.numpy_table import (
     CONSTANTS,
     DTYPES,
@@ -107,7 +108,7 @@ def test_every_parameter_of_jax_is_taken_or_excused() -> None:
     assert set(not_taken_of_jax()) == set(NOT_TAKEN)
 
 
-@pytest.mark.parametrize("expression", [expression for expression, _ in DTYPES])
+@each("expression", [expression for expression, _ in DTYPES])
 def test_dtypes_in_the_table_differ_from_numpys(expression: str) -> None:
     call = dict(DTYPES)[expression]
     assert call(tnp).dtype != call(np).dtype
@@ -128,7 +129,7 @@ ARGUMENTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", TAKING_OUT)
+@each("name", TAKING_OUT)
 def test_out_is_written_to_or_refused_and_never_ignored(name: str) -> None:
     function, arguments = getattr(tnp, name), ARGUMENTS.get(name, ([[1.0, 2.0], [3.0, 4.0]],))
     expected = function(*arguments, out=None)
@@ -162,7 +163,7 @@ PUBLIC = [
 ]
 
 
-@pytest.mark.parametrize(("module", "name"), PUBLIC, ids=[f"{module.__name__}.{name}" for module, name in PUBLIC])
+@each(("module", "name"), PUBLIC, ids=[f"{module.__name__}.{name}" for module, name in PUBLIC])
 def test_every_name_has_an_example_that_runs(module: Any, name: str) -> None:
     documented = doctest.DocTestParser().get_doctest(
         getattr(module, name).__doc__ or "", {"np": np, "tnp": tnp, "tracer": tracer}, name, None, None
@@ -187,7 +188,7 @@ MODULES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MODULES)
+@each("name", MODULES)
 def test_dir_of_a_public_module_has_its_public_names_alone(name: str) -> None:
     module = importlib.import_module(f"tracer.{name}".rstrip("."))
     names = dir(module)
@@ -223,7 +224,7 @@ def test_functions_of_elements_are_ufuncs_and_say_what_they_take() -> None:
 MEMBERS = [name for name in dir(tnp.zeros(2)) if not name.startswith("_") and name not in ("real", "imag")]
 
 
-@pytest.mark.parametrize("name", MEMBERS)
+@each("name", MEMBERS)
 def test_every_member_of_arrays_has_an_example(name: str) -> None:
     member = inspect.getattr_static(tracer.Array, name)
     documented = inspect.getdoc(member) or ""

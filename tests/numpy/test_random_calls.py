@@ -11,6 +11,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tracer.errors import ArgumentError, AxisError, DTypeError, IndexingError, MatrixError, ShapeError, TracerError
 
 Z = np.array([1 + 2j, 3 - 1j, 2j])
@@ -80,7 +81,7 @@ def same(ours: Any, theirs: Any) -> None:
     np.testing.assert_allclose(np.asarray(ours), np.asarray(theirs), rtol=3e-15, atol=1e-15, strict=True)
 
 
-@pytest.mark.parametrize("name", ALIKE)
+@each("name", ALIKE)
 def test_results_are_numpys(name: str) -> None:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -202,7 +203,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[TracerError], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@each("name", REFUSED)
 def test_what_numpy_refuses_is_refused(name: str) -> None:
     call, error, text = REFUSED[name]
     with pytest.raises(error, match=rf"^{text}"):

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import tracer.numpy as tnp
+from tests.grids import each
 from tracer import jit, nn, optim, random
 from tracer.errors import ArgumentError, DTypeError, ShapeError
 
@@ -214,7 +215,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MISTAKES)
+@each("name", MISTAKES)
 def test_a_mistake_is_answered_by_what_helps(name: str) -> None:
     mistake, kind, text = MISTAKES[name]
     with pytest.raises(kind) as caught:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tracer.numpy as tnp
+from tests.grids import each
 from tests.optim.cases import (
     ADAFACTOR,
     CASES,
@@ -148,7 +149,7 @@ def test_a_schedule_is_optaxs_at_every_count_and_beyond_the_end(name: str) -> No
     np.testing.assert_allclose(tnp.broadcast_to(schedule(counts), len(COUNTS)), found, rtol=1e-12, atol=1e-15)
 
 
-@pytest.mark.parametrize("name", REAL)
+@each("name", REAL)
 def test_a_state_has_optaxs_names_and_fields(name: str) -> None:
     tx = optim.chain(REAL[name](optim))
     state = tx.init(tree.map(tnp.asarray, start("float32")))
@@ -164,7 +165,7 @@ OTHERS = {  # functions, classes and keys as defaults, which print otherwise or 
 LACKING = {"sophia": {"verbose", "print_win_rate_every_n_steps"}}
 
 
-@pytest.mark.parametrize("name", SHARED)
+@each("name", SHARED)
 def test_a_signature_has_optaxs_parameters_and_defaults(name: str) -> None:
     mine = inspect.signature(getattr(optim, name)).parameters
     expected = dict(SAID["signatures"][name])

@@ -2,20 +2,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
+from tests.grids import each
 from tests.passes.algebra.rule_cases import CASES, Case
 from tests.passes.programs import apply, body, traced
 from tracer.passes.pipeline import optimize
 from tracer.passes.simplify import simplify
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
+@each("case", CASES, ids=lambda case: case.title)
 def test_simplify_keeps_every_bit_and_is_idempotent(case: Case) -> None:
     apply(simplify, traced(case.function, *case.types))
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
+@each("case", CASES, ids=lambda case: case.title)
 def test_optimize_keeps_every_bit(case: Case) -> None:
     apply(lambda program: optimize(program, verify=True), traced(case.function, *case.types))
 

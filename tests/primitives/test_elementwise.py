@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.grids import each
 from tests.primitives.elementwise_cases import CASES, DTYPES, NOT_IN_JAX, Case, operands, read_table
 from tracer.ir.primitive import Compare, Composite, NoRule, Pointwise, Primitive
 from tracer.ir.program import Program
@@ -82,7 +83,7 @@ def test_every_elementwise_primitive_that_is_no_scalar_operation_has_a_case() ->
     assert all(isinstance(p.lower, Pointwise | Compare) for p in ELEMENTWISE if p.name not in listed)
 
 
-@pytest.mark.parametrize("case", CASES, ids=name_of)
+@each("case", CASES, ids=name_of)
 def test_a_reference_returns_the_inferred_type(case: Case) -> None:
     for short in case.dtypes:
         flat = operands(case, DTYPES[short])
@@ -94,7 +95,7 @@ def test_a_reference_returns_the_inferred_type(case: Case) -> None:
             assert (got.dtype, got.shape) == (inferred.dtype, inferred.shape), (short, shape)
 
 
-@pytest.mark.parametrize(("case", "short"), OF_JAX, ids=name_of)
+@each(("case", "short"), OF_JAX, ids=name_of)
 def test_a_reference_agrees_with_jax(case: Case, short: str) -> None:
     xs = operands(case, DTYPES[short])
     got, expected = reference(case, xs), JAX[f"{case.label} {short}"]
@@ -116,7 +117,7 @@ def test_a_reference_agrees_with_jax(case: Case, short: str) -> None:
     np.testing.assert_array_equal(np.signbit(got[zero]), np.signbit(expected[zero]))
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if {"f16", "bf16", "f32"} <= {*c.dtypes}], ids=name_of)
+@each("case", [c for c in CASES if {"f16", "bf16", "f32"} <= {*c.dtypes}], ids=name_of)
 def test_short_floats_compute_in_f32_and_round_once(case: Case) -> None:
     if case.name in ("nextafter", "reduce_precision", "convert_element_type"):
         return
@@ -135,7 +136,7 @@ def has_expansion(case: Case) -> bool:
     return isinstance(BY_NAME[case.name].lower, Composite)
 
 
-@pytest.mark.parametrize(("case", "short"), [(c, s) for c, s in EVERY if has_expansion(c)], ids=name_of)
+@each(("case", "short"), [(c, s) for c, s in EVERY if has_expansion(c)], ids=name_of)
 def test_an_expansion_computes_what_the_reference_does(case: Case, short: str) -> None:
     lower = BY_NAME[case.name].lower
     assert isinstance(lower, Composite)
@@ -174,7 +175,7 @@ def differentiable(case: Case) -> bool:
     return not isinstance(p.jvp, NoRule) and "jvp" not in p.laws and not rounds
 
 
-@pytest.mark.parametrize(
+@each(
     ("case", "short"),
     [(c, s) for c, s in EVERY if s in ("f64", "c128") and differentiable(c)],
     ids=name_of,
@@ -253,7 +254,7 @@ def test_a_transpose_is_the_adjoint(
 # Batching
 
 
-@pytest.mark.parametrize("case", CASES, ids=name_of)
+@each("case", CASES, ids=name_of)
 def test_batching_is_a_stack_of_calls(case: Case, rng: np.random.Generator) -> None:
     short = case.dtypes[-1]
     flat = operands(case, DTYPES[short])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.grids import each
 from tests.primitives.structural import (
     check_batch,
     check_composites,
@@ -37,7 +38,7 @@ def table() -> Any:
         return dict(stored)
 
 
-@pytest.mark.parametrize("case", CASES, ids=_ids(CASES))
+@each("case", CASES, ids=_ids(CASES))
 def test_values_are_those_of_jax(case: Case, table: Any) -> None:
     values = values_of(case)
     assert f"{case.label}.out{len(values)}" not in table
@@ -47,7 +48,7 @@ def test_values_are_those_of_jax(case: Case, table: Any) -> None:
         np.testing.assert_allclose(value, expected, rtol=1e-13, atol=1e-13)
 
 
-@pytest.mark.parametrize("case", CASES, ids=_ids(CASES))
+@each("case", CASES, ids=_ids(CASES))
 def test_gradients_are_those_of_jax(case: Case, table: Any) -> None:
     if f"{case.label}.grad0" in table:
         cotangents = [weights(value) for value in values_of(case) if value.dtype.kind == "f"]
@@ -55,7 +56,7 @@ def test_gradients_are_those_of_jax(case: Case, table: Any) -> None:
             np.testing.assert_allclose(gradient, table[f"{case.label}.grad{i}"], rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("case", SMOOTH, ids=_ids(SMOOTH))
+@each("case", SMOOTH, ids=_ids(SMOOTH))
 def test_tangents_are_central_differences_to_second_order(case: Case) -> None:
     program = program_of(case)
     if has_tangent(program):
@@ -66,18 +67,18 @@ def test_tangents_are_central_differences_to_second_order(case: Case) -> None:
         check_jvp(once, xs, (*case.active, *[True] * len(moving)), 2e-5)
 
 
-@pytest.mark.parametrize("case", SMOOTH, ids=_ids(SMOOTH))
+@each("case", SMOOTH, ids=_ids(SMOOTH))
 def test_transposes_are_adjoint(case: Case) -> None:
     if has_tangent(program_of(case)):
         check_transpose(case)
 
 
-@pytest.mark.parametrize("case", BOTH, ids=_ids(BOTH))
+@each("case", BOTH, ids=_ids(BOTH))
 def test_batches_are_stacks_of_calls(case: Case) -> None:
     check_batch(case)
 
 
-@pytest.mark.parametrize("case", BOTH, ids=_ids(BOTH))
+@each("case", BOTH, ids=_ids(BOTH))
 def test_composite_lowerings_compute_the_reference(case: Case) -> None:
     check_composites(case)
 

@@ -11,6 +11,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tracer import data, debug, errors, io, lax, nn, ops, random, scipy, tree_util
 from tracer.trace import tracebacks
 from tracer.trace.tracebacks import boundary
@@ -90,7 +91,7 @@ OPERATIONS = {
 }
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
+@each("name", OPERATIONS)
 def test_errors_of_operations_have_the_users_frames_alone(name: str) -> None:
     assert files_of(OPERATIONS[name], Exception) == {__file__}
 

@@ -7,6 +7,7 @@ import pytest
 
 from tests.codegen.llvm.llvm_programs import edges, pairs, same
 from tests.codegen.llvm.scalar_model import convert, evaluate, is_defined
+from tests.grids import each
 from tracer.codegen.reference.math_functions import MATH
 from tracer.codegen.reference.scalar_ops import scalar_function
 from tracer.ir.dtypes import (
@@ -54,7 +55,7 @@ def test_each_operation_is_exact_on_lanes_and_on_scalars(dtype: DType) -> None:
         assert same(np.array(scalars, expected.dtype)[said[::5]], expected[::5][said[::5]]), op
 
 
-@pytest.mark.parametrize("source", [*DTYPES, *NARROW], ids=short_name)
+@each("source", [*DTYPES, *NARROW], ids=short_name)
 def test_each_conversion_is_exact(source: DType) -> None:
     for target in (*DTYPES, *NARROW):
         values = edges(source)

@@ -10,6 +10,7 @@ import scipy.sparse
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tests.laws.sampling import THOROUGH
 from tests.transforms.examples import EXAMPLES
 from tracer import errors, jit, lax
@@ -111,7 +112,7 @@ EXACT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", EXACT)
+@each("name", EXACT)
 def test_patterns_are_exact(name: str) -> None:
     function, wanted = EXACT[name]
     found = pattern(function, 4 if name == "outer" else 9)

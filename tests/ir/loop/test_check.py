@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.grids import each
 from tests.ir.loop.programs import (
     elementwise,
     gather,
@@ -289,7 +290,7 @@ def test_what_is_stored_to_is_declared_as_written() -> None:
     assert problem(Module((entry,), "main")) == "parameter 'out' is stored to, but not declared as written"
 
 
-@pytest.mark.parametrize(("expected", "defect"), STATEMENT_DEFECTS, ids=[e for e, _ in STATEMENT_DEFECTS])
+@each(("expected", "defect"), STATEMENT_DEFECTS, ids=[e for e, _ in STATEMENT_DEFECTS])
 def test_each_seeded_defect_is_found(expected: str, defect: Statement | tuple[Statement, ...]) -> None:
     assert problem(module(*(defect if isinstance(defect, tuple) else (defect,)))) == expected
 

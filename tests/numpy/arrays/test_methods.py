@@ -18,6 +18,7 @@ import pytest
 import tracer
 import tracer.numpy as tnp
 import tracer.trace.array
+from tests.grids import each
 from tools.jax_tables import Stored
 from tracer.errors import ArgumentError, DeviceError, ShapeError, TracerFloatError
 from tracer.numpy.arrays.absent_members import ABSENT_MEMBERS
@@ -47,7 +48,7 @@ def test_every_public_name_of_ndarray_and_of_jax_s_array_is_there_or_says_why_no
     assert set(ABSENT_MEMBERS) - names == {"itemset", "newbyteorder", "tostring"}  # of older NumPy
 
 
-@pytest.mark.parametrize("name", ABSENT_MEMBERS)
+@each("name", ABSENT_MEMBERS)
 def test_absent_members_say_why(name: str) -> None:
     x = tnp.ones(2)
     reason = re.escape(f"'Array' object has no attribute '{name}' ({ABSENT_MEMBERS[name]})")
@@ -81,7 +82,7 @@ SAME_VALUES: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("call", SAME_VALUES.values(), ids=SAME_VALUES)
+@each("call", SAME_VALUES.values(), ids=SAME_VALUES)
 def test_writing_to_a_result_leaves_the_argument_as_it_is(call: Any) -> None:
     def function(x: Any) -> Any:
         before = x + 0
@@ -147,7 +148,7 @@ def test_comparison_with_what_is_no_array_is_pythons() -> None:
         tnp.ones(2) + "a"
 
 
-@pytest.mark.parametrize(
+@each(
     "call",
     [
         lambda x: x.reshape(4, 3),

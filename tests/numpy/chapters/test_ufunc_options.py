@@ -11,6 +11,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tracer.errors import ArgumentError, DTypeError, MutationError, ShapeError
 from tracer.numpy.core.ufunc_keywords import place_of_out, taken
 
@@ -43,7 +44,7 @@ def operands_of(name: str) -> list[Any]:
     return [x, second][: theirs.nin]
 
 
-@pytest.mark.parametrize("name", UFUNCS)
+@each("name", UFUNCS)
 def test_ufuncs_write_where_they_are_told(name: str) -> None:
     ours, theirs, operands = getattr(tnp, name), getattr(np, name), operands_of(name)
     results = theirs(*operands)
@@ -117,7 +118,7 @@ TAKING_OUT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", TAKING_OUT)
+@each("name", TAKING_OUT)
 def test_out_has_numpys_position(name: str) -> None:
     assert place_of_out(name) == place_in_numpy(getattr(np, name))
 

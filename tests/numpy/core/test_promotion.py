@@ -11,6 +11,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tracer.errors import DTypeError
 from tracer.ir import dtypes
 
@@ -65,7 +66,7 @@ def test_sums_have_jaxs_dtypes_eagerly_and_compiled(name: str) -> None:
             assert all((np.asarray(y).astype(complex).real >= 1).all() for y in side if y.dtype not in WRAPPING)
 
 
-@pytest.mark.parametrize("name", STRONG)
+@each("name", STRONG)
 def test_common_dtypes_of_pairs_are_those_of_sums(name: str) -> None:
     for other in STRONG:
         expected = TABLE[name][other]

@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.grids import each
 from tests.primitives.structural import lax
 from tracer.errors import ArgumentError, AxisError, DTypeError, ShapeError
 from tracer.ir import dtypes
@@ -161,7 +162,7 @@ def test_minus_zero_is_below_zero_in_every_extreme(dtype: Any) -> None:
 HOLDING_0_AND_1 = [dtype for dtype in dtypes.ALL if dtype not in (dtypes.F8E8M0FNU, dtypes.I1)]
 
 
-@pytest.mark.parametrize("dtype", HOLDING_0_AND_1, ids=dtypes.short_name)
+@each("dtype", HOLDING_0_AND_1, ids=dtypes.short_name)
 def test_structure_and_order_work_in_every_dtype(dtype: Any) -> None:
     values = np.array([[1, 0, 1], [0, 1, 1]]).astype(dtype)
     x = arr(values)

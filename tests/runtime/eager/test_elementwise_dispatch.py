@@ -11,7 +11,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
-from tests.grids import covering
+from tests.grids import covering, each
 from tests.laws.tolerances import tolerance_of
 from tracer import jit, lax
 from tracer.errors import DTypeError, ShapeError
@@ -59,7 +59,7 @@ def test_an_eager_function_is_the_compiled_one_to_the_bit(name: str, dtype: str,
     assert np.asarray(eagerly).tobytes() == np.asarray(compiled).tobytes()
 
 
-@pytest.mark.parametrize("name", [p.name for p in ELEMENTWISE if tolerance_of(p.name, dtypes.F64, is_complex=False)])
+@each("name", [p.name for p in ELEMENTWISE if tolerance_of(p.name, dtypes.F64, is_complex=False)])
 def test_what_has_a_tolerance_runs_by_a_kernel(name: str) -> None:
     primitive = next(p for p in ELEMENTWISE if p.name == name)
     assert execute._is_inexact(primitive, [tnp.ones(3)])

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tracer.numpy as tnp
+from tests.grids import each
 from tests.runtime.programs import arange, count_to, double, line, same, scaled
 from tracer.errors import ArgumentError, DeviceError
 from tracer.primitives.elementwise.arithmetic import add, mul, neg
@@ -310,7 +311,7 @@ def reasons(f: Any) -> list[str]:
     return [re.sub(r" *(\d+\. at [\w.]+:\d+: )?", "", text, count=1) for text in str(f.explain()).splitlines()[2:]]
 
 
-@pytest.mark.parametrize(
+@each(
     ("calls", "said"),
     [
         ([((1.5,), {}), ((2,), {})], ["argument 0 'x': f64*[] -> i64*[]"]),

@@ -17,7 +17,7 @@ import scipy.stats
 
 import tracer
 import tracer.numpy as tnp
-from tests.grids import THOROUGH
+from tests.grids import THOROUGH, each
 from tests.scipy.stats.distribution_cases import CASES, FRACTIONS
 from tracer import grad, jit, jvp, vmap
 from tracer.errors import ArgumentError, DTypeError, ShapeError
@@ -96,7 +96,7 @@ def test_parameters_that_there_are_not_give_nan(name: str, function: str) -> Non
     assert np.isnan(ours(np.nan, *parameters[0]))
 
 
-@pytest.mark.parametrize(("name", "function"), FUNCTIONS)
+@each(("name", "function"), FUNCTIONS)
 def test_dtypes_are_kept_and_narrow_ones_computed_in_f32(name: str, function: str) -> None:
     ours = getattr(getattr(stats, name), function)
     parameters = CASES[name][0][0]
