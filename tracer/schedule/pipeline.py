@@ -189,10 +189,13 @@ def schedule(
 
 
 def gpu_schedule(
-    program: Program, target: Target, passes: Sequence[LoopPass] = GPU_PIPELINE
+    program: Program, target: Target, passes: Sequence[LoopPass] = GPU_PIPELINE, *, donated: Collection[int] = ()
 ) -> tuple[Scheduled, GpuSchedule]:
-    """Return the loops of a program optimised for a GPU, its kernels, and the steps that still need the host."""
-    plain = loops(program, target)
+    """Return the loops of a program optimised for a GPU, its kernels, and the steps that still need the host.
+
+    donated: inputs whose memory results may take over.
+    """
+    plain = loops(program, target, donated=donated)
     *_, (_, module) = loop_stages(plain.module, target, passes)
     return plain, GpuSchedule(module)
 

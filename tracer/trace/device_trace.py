@@ -6,7 +6,7 @@ So `grad`, `vmap` and `jit` treat arrays on a device as they treat arrays of an 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from tracer.errors import DeviceError, message
@@ -23,8 +23,11 @@ class Device(Protocol):
     def put(self, array: Array) -> Array:
         """Return the array on the device: itself, or a copy."""
 
-    def run(self, program: Program, operands: Sequence[Array]) -> list[Array]:
+    def run(self, program: Program, operands: Sequence[Array], donated: tuple[int, ...] = ()) -> list[Array]:
         """Start a program on arrays of the device, and arrays of the host, which follow. Return its results."""
+
+    def donors(self, program: Program, donated: tuple[int, ...]) -> Mapping[int, int]:
+        """Return the operands whose memory results of a program take over, by result."""
 
     def checked(self, name: str, x: Array) -> Array:
         """Return an operand. Raises DeviceError if it lies elsewhere and does not follow: see `follows`."""

@@ -29,10 +29,10 @@ class DeviceValue:
     """Elements in the memory of a device, perhaps still being computed.
 
     shape, dtype: of the storage, as NumPy's. memory: the driver's object. checks: the programs whose faults make the
-    value wrong, not yet looked at.
+    value wrong, not yet looked at. is_lent: whether another library may hold the memory, too.
     """
 
-    __slots__ = ("_host", "checks", "dtype", "memory", "place", "shape")
+    __slots__ = ("_host", "checks", "dtype", "is_lent", "memory", "place", "shape")
 
     def __init__(self, place: Place, memory: Any, dtype: DType, shape: Shape, checks: tuple[Any, ...] = ()) -> None:
         self.place = place
@@ -40,6 +40,7 @@ class DeviceValue:
         self.dtype = dtype
         self.shape = shape
         self.checks = checks
+        self.is_lent = False
         self._host: Value | None = None
 
     @property

@@ -13,6 +13,8 @@ import tracer
 import tracer.numpy as tnp
 from tracer import grad, jit, lax, random, vmap
 from tracer.errors import ArgumentError, DeviceError
+from tracer.runtime.cuda.programs import DeviceProgram
+from tracer.runtime.cuda.simulator.driver import SimulatedDriver
 
 SIM = "cuda-sim:0"
 N = np.ones((3, 4))
@@ -158,17 +160,71 @@ def test_a_device_counts_its_memory() -> None:
     assert tracer.devices()[0].memory_stats() is None
 
 
-def test_donated_arrays_are_freed() -> None:
-    device = tracer.devices("cuda-sim")[0]
-    f = jit(lambda x: 2.0 * x, donate_argnums=0)
+DONATING: dict[str, Callable[[Any], Any]] = {
+    "map": lambda x: 2.0 * x + 1.0,
+    "rows": lambda x: x - x.mean(1, keepdims=True),
+    "softmax": lambda x: tnp.exp(x - x.max(1, keepdims=True)) / tnp.exp(x - x.max(1, keepdims=True)).sum(1)[:, None],
+    "update": lambda x: x.at[0, 1].set(5.0),
+    "scatter": lambda x: x.at[tnp.asarray([1, 1])].add(x[0]),
+    "loop": lambda x: lax.fori_loop(0, 3, lambda i, c: c.at[i, i].set(tnp.sin(c[i, i])), x),
+    "itself": lambda x: x,
+}
+
+
+@pytest.mark.parametrize("name", DONATING)
+def test_results_take_the_memory_of_donated_arrays(name: str) -> None:
+    device, f = tracer.devices("cuda-sim")[0], DONATING[name]
+    given = np.linspace(0.0, 2.0, 40 * 40).reshape(40, 40)
+    wanted = np.asarray(jit(f)(tracer.device_put(given, device)))
+    donating = jit(f, donate_argnums=0)
+    donating(tracer.device_put(given, device))
+    x = tracer.device_put(given, device)
     gc.collect()
-    before = device.memory_stats()["bytes_in_use"]
-    given = tracer.device_put(np.ones(1000), device)
-    kept = f(given)
-    assert device.memory_stats()["bytes_in_use"] == before + 8000
-    with pytest.raises(ArgumentError, match="donated"):
-        given + 1.0
-    np.testing.assert_array_equal(np.asarray(kept), np.full(1000, 2.0))
+    before, address = device.memory_stats()["bytes_in_use"], x._value.memory.address
+    result = donating(x)
+    assert result._value.memory.address == address
+    np.testing.assert_array_equal(np.asarray(result), wanted)
+    assert device.memory_stats()["bytes_in_use"] == before
+    for use in (lambda: x + 1.0, lambda: np.asarray(x), lambda: donating(x)):
+        with pytest.raises(ArgumentError, match="an array was donated and cannot be used again at test_placement"):
+            use()
+
+
+def test_donation_saves_memory_at_its_peak() -> None:
+    driver = SimulatedDriver()
+    program = tracer.make_program(lambda x: tnp.sin(x) + 1.0)(np.ones(1000))
+    peaks = []
+    for donated in ((), (0,)):
+        driver._peak = driver._used
+        before = driver.usage()[0]
+        DeviceProgram(program, driver, donated).run([driver.upload(np.ones(1000))])
+        peaks.append(driver.usage()[1] - before)
+    assert peaks == [16_000, 8_000]
+
+
+SHARED: dict[str, Callable[[Any], Any]] = {
+    "copy": lambda x: x.copy(), "DLPack": np.from_dlpack, "pullback": lambda x: tracer.vjp(tnp.square, x)[1],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_shared_memory_is_not_given_away(name: str) -> None:
+    f = jit(lambda x, y: 2.0 * x + y, donate_argnums=0)
+    x = tracer.device_put(np.full(1000, 3.0), SIM)
+    other = SHARED[name](x)
+    with pytest.warns(UserWarning, match=r"donated, but copied: .*\n  got argument 0 'x'"):
+        f(x, 1.0)
+    np.testing.assert_array_equal(
+        np.asarray(other(np.ones(1000))[0]) if callable(other) else np.asarray(other),
+        {"copy": 3.0, "DLPack": 3.0, "pullback": 6.0}[name],
+    )
+
+
+def test_an_argument_given_twice_is_not_overwritten() -> None:
+    x = tracer.device_put(np.ones(1000), SIM)
+    with pytest.warns(UserWarning, match="donated, but copied"):
+        kept = jit(lambda x, y: 2.0 * x + y[::-1], donate_argnums=0)(x, x)
+    np.testing.assert_array_equal(np.asarray(kept), np.full(1000, 3.0))
 
 
 def test_devices_are_a_table_in_notebooks() -> None:

@@ -109,14 +109,16 @@ class CudaDevice(Device):
     def shared(self, value: DeviceValue) -> Any:
         """Wait until a value is computed. Return an array of NumPy or CuPy on its memory, not to be written."""
         self.wait(value)
+        value.is_lent = True
         return self.driver.shared(value.memory, value.dtype, value.shape)
 
-    def run(self, program: Program, operands: Sequence[Array]) -> list[Array]:
+    def run(self, program: Program, operands: Sequence[Array], donated: tuple[int, ...] = ()) -> list[Array]:
         """Start a program, and return its results, which may still be computed. Arrays of the host follow.
 
-        Raises DeviceError for operands on another device, and for a program with loop nests that have no kernel.
+        donated: operands whose memory results may take over. Raises DeviceError for operands on another device, and
+        for a program with loop nests that have no kernel.
         """
-        found = self._program(program)
+        found = self._program(program, donated)
         values = [self.put(self.checked(program.name, x))._value for x in operands]
         try:
             memories, check = found.run([v.memory for v in values])
@@ -148,14 +150,18 @@ class CudaDevice(Device):
             )
         )
 
-    def _program(self, program: Program) -> DeviceProgram:
-        key = (program.lines, program)  # equal programs may have different lines, which faults name
+    def donors(self, program: Program, donated: tuple[int, ...]) -> Mapping[int, int]:
+        """Return the operands whose memory results of a program take over, by result."""
+        return self._program(program, donated).donors
+
+    def _program(self, program: Program, donated: tuple[int, ...]) -> DeviceProgram:
+        key = (program.lines, program, donated)  # equal programs may have different lines, which faults name
         with self._lock:
             found = self._programs.get(key)
             if found is None:
                 if len(self._programs) >= _MAX_PROGRAMS:
                     self._programs.clear()
-                found = self._programs[key] = DeviceProgram(program, self.driver)
+                found = self._programs[key] = DeviceProgram(program, self.driver, donated)
         return found
 
 
@@ -200,6 +206,7 @@ def adopted(x: Any) -> Array:
     array = cupy.ascontiguousarray(cupy.from_dlpack(x) if hasattr(x, "__dlpack__") else cupy.asarray(x))
     device, like = device_named("cuda", int(array.device.id)), native(np.empty(0, array.dtype), "from_dlpack")
     held = DeviceValue(device, array.reshape(-1).view(np.uint8), like.dtype, tuple(array.shape))
+    held.is_lent = True
     return device.trace.array(held, array_type(like.dtype, held.shape))
 
 

@@ -6,7 +6,7 @@ device. A loop's condition, a branch, and an address that the device computed do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from tracer.runtime.cuda.driver import Driver, Memory, storage
 from tracer.runtime.cuda.stacks import Stack
 
 _NO_FAULT: Final = (1 << 64) - 1
+NO_DONORS: Final[Mapping[int, int]] = {}
 _U8: Final = np.dtype(np.uint8)
 
 CallBack = Callable[[int, Sequence[np.ndarray[Any, Any]]], Sequence[np.ndarray[Any, Any]]]
@@ -49,10 +50,10 @@ class Executable:
         self.call_back = call_back
         self._faults = any(kernel.faults for kernel in source.kernels)
 
-    def run(self, inputs: Sequence[Memory]) -> Outcome:
+    def run(self, inputs: Sequence[Memory], donors: Mapping[int, int] = NO_DONORS) -> Outcome:
         """Run the host's part, waiting for the device only where the host decides.
 
-        inputs: memory of all parameters but OUTPUT.
+        inputs: memory of all parameters but OUTPUT. donors: the DONATED inputs that hold outputs, by output.
         """
         driver, source = self.driver, self.source
         memory: dict[loop.Buffer, Memory] = {}
@@ -63,8 +64,9 @@ class Executable:
                 raise InternalError(f"cuda: '{parameter.name}' is {parameter.dtype}[{parameter.size}], got {got}")
             memory[parameter] = self._aligned(found, parameter.alignment)
         outputs = [p for p in source.parameters if p.space is loop.Space.OUTPUT]
-        for parameter in outputs:
-            memory[parameter] = driver.empty(_bytes(parameter))
+        for n, parameter in enumerate(outputs):
+            donor = donors.get(n)
+            memory[parameter] = driver.empty(_bytes(parameter)) if donor is None else memory[given[donor]]
         record = driver.upload(np.full(1, _NO_FAULT, np.uint64)) if self._faults else None
         _Call(self, memory, driver.empty(source.arena), record).start()
         return Outcome(tuple(memory[p] for p in outputs), record)

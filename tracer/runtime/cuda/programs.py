@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import prod
 from typing import Any
 
@@ -45,10 +45,14 @@ class Check:
 class DeviceProgram:
     """Program compiled for a device, and loaded there."""
 
-    def __init__(self, program: Program, driver: Driver) -> None:
-        """Raises DeviceError for a program with loop nests that have no kernel."""
+    def __init__(self, program: Program, driver: Driver, donated: Collection[int] = ()) -> None:
+        """donated: inputs whose memory outputs may take over.
+
+        Raises DeviceError for a program with loop nests that have no kernel.
+        """
         target = cuda(driver.arch)
-        plain, mapped = gpu_schedule(optimize(program, target), target)
+        plain, mapped = gpu_schedule(optimize(program, target), target, donated=donated)
+        self.donors = plain.donors
         self._callbacks: tuple[Any, ...] = plain.callbacks  # Equations
         self._executable = Executable(emit_cuda(mapped.require(program.name)), driver, self._call_back)
         self._constants = [driver.upload(value) for value in plain.constants]
@@ -57,7 +61,7 @@ class DeviceProgram:
 
     def run(self, inputs: Sequence[Memory]) -> tuple[tuple[Memory, ...], Check | None]:
         """Start the program, and return the memory of its outputs, and the check of its faults if it has any."""
-        outputs, record = self._executable.run([*inputs, *self._constants])
+        outputs, record = self._executable.run([*inputs, *self._constants], self.donors)
         return outputs, None if record is None else Check(self._driver, record, self._sites)
 
     @property

@@ -6,7 +6,9 @@ over.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from sys import getrefcount
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -14,7 +16,9 @@ import numpy as np
 from tracer.errors import ArgumentError, message
 from tracer.ir.types import ArrayType, Type, same_up_to_weakness, size
 from tracer.trace.array import Array, is_recorded
+from tracer.trace.device_value import DeviceValue
 from tracer.trace.source import here, warn
+from tracer.trace.state import state
 
 
 class Donated:
@@ -107,6 +111,28 @@ def _warn(function: str, warned: set[str], reason: str, names: Sequence[str], to
     warned.add(reason)
     listed = ", ".join(names[:3]) + f" and {len(names) - 3} more" * (len(names) > 3)
     warn(message(f"jit of {function}{here()}: donated, but {told[0]}", f"got {listed}", help=told[1]))
+
+
+def given_away(leaves: Sequence[Any], operands: Sequence[Array], donated: Mapping[int, Donated]) -> list[int]:
+    """Return the donated leaves on a device whose memory nobody else holds. Warns of shared ones, which are copied.
+
+    operands: the leaves as arrays where the call runs, and the captured arrays.
+    """
+    if state.staging is not None or any(map(is_recorded, operands)):
+        return []
+    given, holders = [], Counter(id(x._value) for x in operands)
+    for n, stand_in in donated.items():
+        if operands[n] is not leaves[n] or not isinstance(operands[n]._value, DeviceValue):
+            continue
+        is_alone = holders[id(operands[n]._value)] == 1 and getrefcount(operands[n]._value) == _ALONE
+        if is_alone and not operands[n]._value.is_lent:
+            given.append(n)
+        else:
+            stand_in.was_shared()
+    return given
+
+
+_ALONE: Final = 2  # references: the array's, and the argument's
 
 
 def consume(leaves: Sequence[Any], donated: Sequence[Donated]) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from tracer.errors import ArgumentError, message
 from tracer.lazy import LazyModule
 from tracer.runtime.jit.argument_plan import Plan, make_plan
-from tracer.runtime.jit.donation import Donated, consume
+from tracer.runtime.jit.donation import Donated, consume, given_away
 from tracer.runtime.jit.explain import History, Text, closest
 from tracer.runtime.jit.signature import Call, Key, Names, Positions, Signature, signature
 from tracer.runtime.jit.specialization import Specialization, is_traced
@@ -111,9 +111,12 @@ class Calls:
             names = partial(self.signature.leaf_names, call.args, call.kwargs, call.key.statics)
             operands = [*(as_array(leaf, copy=False) for leaf in call.leaves), *map(as_array, traced.captured)]
             operands = together(operands, self.signature.name, lambda: [*names(), *traced.captured_names], self.device)
-            outputs = compiled.bind(operands, inline=self.inline)
-            if donated and state.staging is None:
-                consume([call.leaves[n] for n in donated], [compiled.donated[n] for n in donated])
+            given = given_away(call.leaves, operands, {n: compiled.donated[n] for n in donated}) if donated else ()
+            try:
+                outputs = compiled.bind(operands, inline=self.inline, donated=given)
+            finally:
+                if donated and state.staging is None:
+                    consume([call.leaves[n] for n in donated], [compiled.donated[n] for n in donated])
             return trees.unflatten(traced.structure, outputs)
         if donated:
             compiled.warn_of_useless()

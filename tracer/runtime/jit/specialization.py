@@ -15,6 +15,7 @@ from tracer.runtime.system.locks import ForkSafeLock
 from tracer.trace.array import Array
 from tracer.trace.captured_values import Seen
 from tracer.trace.convert import as_array
+from tracer.trace.device_trace import device_of
 from tracer.trace.evaluate import evaluate
 from tracer.trace.state import state
 
@@ -88,14 +89,17 @@ class Specialization:
 
     def warn_of_useless(self) -> None:
         """Warn of donated arrays whose memory no result can use."""
-        point, captured = self.point(), len(self.traced.captured)
-        types = [type for n, type in enumerate(point.output_types) if n not in point.donors]
-        warn_of_useless(self.donated, [donor - captured for donor in point.donors.values()], types)
+        self._warn_of_useless(self.donated, self.point().donors)
 
-    def bind(self, operands: Sequence[Array], *, inline: bool) -> list[Any]:
+    def _warn_of_useless(self, donated: Mapping[int, Donated], donors: Mapping[int, int]) -> None:
+        traced = self.traced
+        types = [type for n, type in enumerate(traced.program.output_types) if n not in donors]
+        warn_of_useless(donated, [donor - len(traced.captured) for donor in donors.values()], types)
+
+    def bind(self, operands: Sequence[Array], *, inline: bool, donated: Sequence[int] = ()) -> list[Any]:
         """Return the outputs as arrays of the current trace. inline: records equations instead of one call.
 
-        operands: the leaves, and behind them the captured arrays.
+        operands: the leaves, and behind them the captured arrays. donated: leaves that a device may overwrite.
         """
         traced = self.traced
         if state.outside is not None:
@@ -103,6 +107,11 @@ class Specialization:
             state.outside.inherit(seen, traced.operands)
         count = len(operands) - len(traced.captured)
         program, everything = traced.program, [*operands[count:], *operands[:count]]
+        if donated:
+            device, inputs = device_of(operands[donated[0]]), tuple(traced.inputs_of(donated))
+            self._warn_of_useless({n: self.donated[n] for n in donated}, device.donors(program, inputs))
+            outputs: list[Any] = device.run(program, everything, inputs)
+            return outputs
         return evaluate(program, everything) if inline else bind_call(program, *everything, inline=True)
 
     def execute(self, operands: Sequence[Array]) -> list[Array]:
