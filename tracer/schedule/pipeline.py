@@ -16,7 +16,7 @@ from tracer.ir.program import Program
 from tracer.ir.target import CPU, PLAIN, Target
 from tracer.ir.types import Type
 from tracer.schedule import dispatch
-from tracer.schedule.algorithms.library_kernels import choose_kernels
+from tracer.schedule.algorithms.library_kernels import choose_kernels, runs_in_place
 from tracer.schedule.cpu.nontemporal_stores import store_nontemporal
 from tracer.schedule.cpu.outlined_reductions import outline_reductions
 from tracer.schedule.cpu.parallelise import parallelise
@@ -69,7 +69,7 @@ class LoopPass:
 LOOP_PIPELINE: Final[tuple[LoopPass, ...]] = (
     LoopPass("fuse_rows", fuse_rows, targeted=True),
     LoopPass("fold_storage", fold_storage),
-    LoopPass("reuse_buffers", reuse_buffers),
+    LoopPass("reuse_buffers", partial(reuse_buffers, in_place=runs_in_place)),
     LoopPass("allocate_arena", allocate_arena),
     LoopPass("split_reductions", split_reductions, targeted=True),
     LoopPass("vectorise", vectorise, targeted=True),

@@ -48,6 +48,8 @@ def test_odd_real_lines_and_long_columns_are_numpy_s() -> None:
 def test_threads_share_lines_by_eight() -> None:
     assert fft_kernel("f64", (0, 1, 64, 1, 0, 0, 1)) == fft_kernel("f32", (2, 1, 128, 1, 0, 0, 1)) == Kernel("short")
     assert fft_kernel("f64", (0, 1, 64, 3, 0, 0, 1)) == fft_kernel("f32", (2, 1, 64, 1, 0, 0, 1)) == Kernel("lines")
+    assert fft_kernel("f64", (1, 1, 64, 16, 0, 0, 1)) == Kernel("columns")
+    assert fft_kernel("f64", (1, 1, 64, 15, 0, 0, 1)) == fft_kernel("f64", (2, 1, 64, 16, 0, 0, 1)) == Kernel("lines")
     assert fft_kernel("f64", (0, 1, 101, 1, -1, 0, 1)) == Kernel()
     assert fft_kernel("f64", (0, 10000, 16, 1, 0, 0, 1)) == Kernel("lines", Split(Along.BATCHES, 10000, 1, 512))
     assert fft_kernel("f64", (0, 100, 1024, 1, 32, 0, 1)) == Kernel("lines", Split(Along.BATCHES, 100, 1, 8))

@@ -112,6 +112,14 @@ def test_a_softmax_is_written_over_the_scores() -> None:
     np.testing.assert_allclose(found, weights / weights.sum(-1, keepdims=True) @ v, rtol=1e-9)
 
 
+def test_columns_are_transformed_over_the_rows() -> None:
+    x = RNG.normal(size=(128, 96)) + 1j
+    assert module_of(tnp.fft.fft2, (x,)).arena == 0
+    assert module_of(lambda a: (tnp.fft.fft2(a), tnp.fft.fft(a)), (x,)).arena == 0
+    odd = RNG.normal(size=(101, 96)) + 1j  # NumPy transforms these columns, from one array to another
+    assert module_of(tnp.fft.fft2, (odd,)).arena == 16 * 101 * 96
+
+
 @pytest.mark.parametrize("rows", [16, 33, 128])
 def test_rows_that_read_their_neighbours_are_not_written_over(rows: int) -> None:
     """Each row of the second product's operand needs another row of the first."""

@@ -17,7 +17,7 @@ from typing import Final
 
 from tracer.codegen.llvm.emit.shared_reductions import KINDS as TOTALS
 from tracer.codegen.llvm.emit.shared_reductions import total_text
-from tracer.codegen.llvm.kernels.fft import butterflies, lines, numpy_fft, short_lines
+from tracer.codegen.llvm.kernels.fft import butterflies, column_passes, columns, lines, numpy_fft, short_lines
 from tracer.codegen.llvm.kernels.fft.plans import plan_symbols
 from tracer.codegen.llvm.kernels.fft.shared_texts import C_NAMES
 from tracer.codegen.llvm.kernels.gemm.amx import tried_out
@@ -128,15 +128,20 @@ _SHARED: Final = (
         for kind in KINDS
     ),
     *(
-        _Shared(
-            (f"{lines.NAME}{kind}",), partial(lines.lines_text, kind), symbols=partial(process_symbols, C_NAMES)
-        )
-        for kind in KINDS
-    ),
-    *(
         _Shared((short_lines.short_name(*which, kind),), partial(short_lines.short_text, *which, kind))
         for fft_type in short_lines.KINDS
         for which in ((fft_type, *steps) for steps in short_lines.STEPS.values())
+        for kind in KINDS
+    ),
+    *(
+        _Shared((f"{name}{kind}",), partial(text, kind), symbols=partial(process_symbols, C_NAMES))
+        for name, text in ((lines.NAME, lines.lines_text), (columns.NAME, columns.columns_text))
+        for kind in KINDS
+    ),
+    *(
+        _Shared((f"{column_passes.PASS}{part}{radix}_{kind}",), partial(text, radix, kind))
+        for part, text in column_passes.TEXTS.items()
+        for radix in column_passes.COLUMN_RADICES
         for kind in KINDS
     ),
     *(

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from tracer.ir.loop import Along, Constant, Kernel, Library, Module, Split, Statement, View
+from tracer.ir.loop import Along, Constant, Kernel, Library, Module, Operand, Split, Statement, View
 from tracer.ir.loop.walk import with_bodies, with_statements
 from tracer.ir.target import CPU, Target
 
@@ -29,7 +29,7 @@ def choose_kernels(module: Module, target: Target = CPU) -> Module:
         routine, _, dtype = s.name.partition("_")
         if routine not in _CHOICES or not all(isinstance(x, Constant) for x in numbers):
             return (s,)
-        sizes = [int(x.value) for x in numbers if isinstance(x, Constant)]
+        sizes = _sizes(s.arguments)
         kernel = product_kernel(dtype, sizes, tiles=tiles) if routine == "gemm" else _CHOICES[routine](dtype, sizes)
         return (s if kernel == s.kernel else replace(s, kernel=kernel),)
 
@@ -208,7 +208,10 @@ _TRANSFORMED: Final = 1 << 13
 
 
 def fft_kernel(dtype: str, sizes: Sequence[int]) -> Kernel:
-    """Choose how Fourier transforms run: "lines" for our kernels, "short" for a few lengths of rows, "" for NumPy's.
+    """Choose how Fourier transforms run.
+
+    "lines", "columns" and "short" are our kernels, the last two of complex columns and of a few lengths of rows. "" is
+    NumPy.
 
     sizes: kind, outer, length, inner and n1 of two steps, which is negative where NumPy transforms; further sizes are
     not read.
@@ -217,6 +220,8 @@ def fft_kernel(dtype: str, sizes: Sequence[int]) -> Kernel:
     name, count = "lines" if steps >= 0 else "", outer * inner
     if steps >= 0 and inner == 1 and length in [n * (1 + (kind >= _REAL_KINDS)) for n in _IN_REGISTERS]:
         name = "short"
+    if not steps and inner >= _WIDE and kind < _REAL_KINDS:
+        name = "columns"
     if count * length < 2 * _TRANSFORMED or count == 1:
         return Kernel(name)
     grain = max(-(-_TRANSFORMED // length), 1)
@@ -225,9 +230,22 @@ def fft_kernel(dtype: str, sizes: Sequence[int]) -> Kernel:
     return Kernel(name, Split(Along.BATCHES, count, 1, grain))
 
 
+def runs_in_place(s: Library) -> bool:
+    """Whether a routine's target, the second array, may be its source, the first."""
+    routine, _, dtype = s.name.partition("_")
+    return routine == "fft" and fft_kernel(dtype, _sizes(s.arguments)).name == "columns"
+
+
+def _sizes(arguments: Sequence[View | Operand]) -> list[int]:
+    """Return the constants among arguments."""
+    return [int(x.value) for x in arguments if isinstance(x, Constant)]
+
+
 _IN_REGISTERS: Final = (64, 128, 256)
 """Complex numbers of rows whose transform runs in registers."""
 _REAL_KINDS: Final = 2  # RFFT and IRFFT, whose lines have half as many complex numbers
+_WIDE: Final = 16
+"""Columns that kernels of columns take at least."""
 _LANES: Final = 8
 """Transforms that vectors may take together: parts of a job are a multiple."""
 

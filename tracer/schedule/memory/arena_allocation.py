@@ -4,14 +4,15 @@ While nests are written and fused, every array has memory of its own, so that no
 array is allocated from its first use to its last; in a loop's body, for one iteration, unless it is used outside.
 
 Two arrays of one size may share memory. A nest over rows must be the last reader of one and the first writer of the
-other. It must read a row of the first before it writes that row of the second. A result may take such memory too.
+other. It must read a row of the first before it writes that row of the second. So may the operand
+and the result of a routine that runs in place. A result may take such memory too.
 """
 
 from __future__ import annotations
 
 from bisect import insort
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -22,7 +23,9 @@ from tracer.ir.loop import (
     For,
     Function,
     Invoke,
+    Library,
     Module,
+    Operand,
     Register,
     Space,
     View,
@@ -81,10 +84,10 @@ def _give_back(free: list[tuple[int, int]], offset: int, length: int) -> None:
     insort(free, (length, offset))
 
 
-def reuse_buffers(module: Module) -> Module:
+def reuse_buffers(module: Module, in_place: Callable[[Library], bool]) -> Module:
     """Return the module with arrays in the memory of arrays of their size that die row by row.
 
-    The module docstring has the conditions.
+    in_place: whether a routine's first array may be its second. The module docstring has the conditions.
     """
     entry = module.entry_function
     functions = {f.name: f for f in module.functions}
@@ -92,15 +95,19 @@ def reuse_buffers(module: Module) -> Module:
     calls: dict[Invoke, Invoke] = {}
     roots: dict[Buffer, Buffer] = {}
     for s in statements_of(entry.body):
-        pair = _heir(s, functions[s.function], spans) if isinstance(s, Invoke) else None
-        if pair is None:
+        if isinstance(s, Invoke):
+            pair = _heir(s, functions[s.function], spans)
+            if pair is None:
+                continue
+            new, old = pair
+            function = functions[s.function]
+            name = f"{s.function}_over_{new}_{old}"
+            functions.setdefault(name, _in_place(function, name, new, old))
+            calls[s] = replace(s, function=name, arguments=(*s.arguments[:new], *s.arguments[new + 1 :]))
+        elif isinstance(s, Library) and in_place(s) and _succeeds(s.arguments[1], s.arguments[0], spans):
+            new, old = 1, 0
+        else:
             continue
-        assert isinstance(s, Invoke)
-        new, old = pair
-        function = functions[s.function]
-        name = f"{s.function}_over_{new}_{old}"
-        functions.setdefault(name, _in_place(function, name, new, old))
-        calls[s] = replace(s, function=name, arguments=(*s.arguments[:new], *s.arguments[new + 1 :]))
         made, died = s.arguments[new], s.arguments[old]
         assert isinstance(made, View)
         assert isinstance(died, View)
@@ -109,12 +116,21 @@ def reuse_buffers(module: Module) -> Module:
             kept, given_up = given_up, kept
             roots |= {buffer: kept for buffer, root in roots.items() if root is given_up}
         roots[given_up] = kept
-    if not calls:
+    if not roots:
         return module
     body = with_statements(entry.body, lambda s: (calls.get(s, s) if isinstance(s, Invoke) else s,))
     functions[entry.name] = replace(entry, body=with_buffers(body, roots))
     used = {s.function for s in statements_of(functions[entry.name].body) if isinstance(s, Invoke)} | {entry.name}
     return replace(module, functions=tuple(f for f in functions.values() if f.name in used))
+
+
+def _succeeds(made: View | Operand, died: View | Operand, spans: Mapping[Buffer, Span]) -> bool:
+    """Whether the first use of one whole array is the last of another of its size, in the arena."""
+    if not isinstance(made, View) or not isinstance(died, View) or made.start != died.start or made.start != Address():
+        return False
+    new, old = made.buffer, died.buffer
+    alike = new.dtype == old.dtype and new.size == old.size and old.space is Space.ARENA and new in spans
+    return alike and old in spans and spans[old][1] == spans[new][0] + 1 and _bytes(new) >= _MIN_SHARED
 
 
 def _heir(call: Invoke, function: Function, spans: Mapping[Buffer, Span]) -> tuple[int, int] | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tracer.codegen.llvm.kernels.fft import lines, numpy_fft, short_lines
+from tracer.codegen.llvm.kernels.fft import columns, lines, numpy_fft, short_lines
 from tracer.codegen.llvm.kernels.fft.plans import plan_name, table_name
 from tracer.codegen.llvm.kernels.gemm.blas import BLAS_KINDS, BLAS_LETTER, blas_threads, gemm_definition, gemm_split
 from tracer.codegen.llvm.kernels.gemm.dispatch import SHORT_KIND, gemm_calls, product_declarations
@@ -234,6 +234,8 @@ def _fft_spell(routine: Routine, s: loop.Library, spelled: Sequence[str]) -> lis
     if s.kernel.name == "short":
         return [_short_fft(kind, views, sizes, f"{spelled[-1]}, i64 {grain}")]
     given = ", ".join([*views[:2], *(f"i64 {size}" for size in sizes[:4]), spelled[-1], f"i64 {grain}"])
+    if s.kernel.name == "columns":
+        return [f"call void @{columns.NAME}{kind}({given}, ptr @{table_name(kind, 'columns', sizes[2], 0)})"]
     if s.kernel.name != "lines":
         return [f"call void @{numpy_fft.NAME}{kind}({given})"]
     plan = plan_name(kind, sizes[2], sizes[4], sizes[5], real=sizes[0] >= 2)
@@ -253,7 +255,7 @@ def _short_fft(kind: str, views: Sequence[str], sizes: Sequence[int], scale_and_
 
 
 def _fft(kind: str) -> Routine:
-    parameters = {f"{module.NAME}{kind}": module.PARAMETERS for module in (numpy_fft, lines)}
+    parameters = {f"{module.NAME}{kind}": module.PARAMETERS for module in (numpy_fft, lines, columns)}
     for fft_type in short_lines.KINDS:
         for n1, n2 in short_lines.STEPS.values():
             parameters[short_lines.short_name(fft_type, n1, n2, kind)] = short_lines.PARAMETERS

@@ -260,7 +260,11 @@ def _odd(c: Code, x: list[Pair]) -> list[Pair]:
 
 def pass_text(radix: int, kind: str, vector_bits: int | None = None) -> str:
     """Return the module of one radix and dtype."""
-    s = lanes_of(kind, vector_bits)
+    return shaped_pass_text(radix, lanes_of(kind, vector_bits), f"{NAME}{radix}_{kind}")
+
+
+def shaped_pass_text(radix: int, s: Shape, name: str) -> str:
+    """Return the module of one radix for vectors of any shape."""
     whole = 2 * s.lanes
     plain = Code(s, "a")
     x = [plain.load_pair("%x.q", f"%from.{j}") for j in range(radix)]
@@ -295,7 +299,7 @@ def pass_text(radix: int, kind: str, vector_bits: int | None = None) -> str:
     places = "\n".join(f"  %from.{j} = mul i64 %all, {j}\n  %to.{j} = mul i64 %line, {j}" for j in range(radix))
     return f"""\
 declare {s.vector} @llvm.fma.{s.suffix}({s.vector}, {s.vector}, {s.vector})
-define void @{NAME}{radix}_{kind}(ptr noalias %x, ptr noalias %y, ptr noalias %w, i64 %m, i64 %l) #0 {{
+define void @{name}(ptr noalias %x, ptr noalias %y, ptr noalias %w, i64 %m, i64 %l) #0 {{
 entry:
   %line = mul i64 %l, {whole}
   %all = mul i64 %line, %m

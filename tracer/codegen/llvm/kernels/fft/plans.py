@@ -9,20 +9,21 @@ A plan is an array of words:
     8  n, if h is a longer length by which a convolution transforms lines of n, else 0
     9  c[j] = exp(-πi j² / n)     10  the transform of the conjugates of c[j], |j| < n, of length h and over h
 
-Steps are a count. Then come for each pass the address of its function, m, l and the address of its roots: see
-`butterflies`.
+A plan of columns (see `columns`) is steps alone. Steps are a count. Then come for each pass the address of its
+function, m, l and the address of its roots: see `butterflies`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final
 
 import numpy as np
 
 from tracer.codegen.llvm.kernels.fft.butterflies import LANES, NAME, RADICES, REAL, roots
+from tracer.codegen.llvm.kernels.fft.column_passes import PASS, column_radices
 from tracer.codegen.llvm.toolchain.target import bits_in_force
 
 
@@ -43,7 +44,7 @@ def radices(n: int) -> tuple[int, ...]:
 
 Address = Callable[[str], int]
 PLAN: Final = "tracer_fft_plan_"
-_NAMED: Final = re.compile(rf"@({PLAN}(f32|f64)_(complex|real|between|halves)_(\d+)_(\d+)_(\d+))\b")
+_NAMED: Final = re.compile(rf"@({PLAN}(f32|f64)_(complex|real|columns|between|halves)_(\d+)_(\d+)_(\d+))\b")
 _kept: dict[tuple[str, int], Any] = {}  # key: the symbol and the bits of a vector, for which passes are compiled
 
 
@@ -56,7 +57,7 @@ def plan_name(kind: str, n: int, n1: int, longer: int, *, real: bool) -> str:
 
 
 def table_name(kind: str, table: str, h: int, n1: int) -> str:
-    """Return the symbol of a table of `short_lines`: "between" or "halves"."""
+    """Return the symbol of a table of `short_lines`, "between" or "halves", or of a plan of "columns"."""
     return f"{PLAN}{kind}_{table}_{h}_{n1}_0"
 
 
@@ -84,6 +85,12 @@ def _made(kind: str, form: str, n: int, n1: int, longer: int, address_of: Addres
     match form:
         case "halves":
             return (roots(np.arange(n // 2 + 1), 2 * n, kind),)
+        case "columns":
+            chosen = column_radices(n)
+            parts = ("first", *("middle" for _ in chosen[2:]), "last")
+            return _steps(
+                kind, n, [(r, f"{PASS}{part}{r}_{kind}") for r, part in zip(chosen, parts, strict=True)], address_of
+            )
         case "between":
             table = roots(np.outer(np.arange(n // n1), np.arange(n1)), n, kind)
             blocks = table.reshape(n // n1 // LANES, LANES, n1, 2)
@@ -95,8 +102,8 @@ def _made(kind: str, form: str, n: int, n1: int, longer: int, address_of: Addres
 def _plan(kind: str, n: int, n1: int, longer: int, real: bool, address_of: Address) -> tuple[Any, ...]:
     h = longer or (n // 2 if real else n)
     n2 = h // n1 if n1 else 0
-    first = _steps(kind, n1 or h, address_of)
-    second = _steps(kind, n2, address_of) if n2 else ()
+    first = _steps(kind, n1 or h, _passes(kind, n1 or h), address_of)
+    second = _steps(kind, n2, _passes(kind, n2), address_of) if n2 else ()
     starts, lanes = _between(kind, n1, n2) if n1 else (np.zeros(0), np.zeros(0))
     halves = roots(np.arange(h // 2 + 1), 2 * h, kind) if real else np.zeros(0)
     chirp, spectrum = _chirp(kind, n, longer) if longer else (np.zeros(0), np.zeros(0))
@@ -116,15 +123,20 @@ def _chirp(kind: str, n: int, longer: int) -> tuple[Any, Any]:
     return chirp.astype(REAL[kind]), spectrum.view(np.float64).astype(REAL[kind])
 
 
-def _steps(kind: str, n: int, address_of: Address) -> tuple[Any, ...]:
-    chosen, kept, words, m, before = radices(n), [], [], n, 1
-    for radix in chosen:
+def _passes(kind: str, n: int) -> list[tuple[int, str]]:
+    return [(radix, f"{NAME}{radix}_{kind}") for radix in radices(n)]
+
+
+def _steps(kind: str, n: int, passes: Sequence[tuple[int, str]], address_of: Address) -> tuple[Any, ...]:
+    """Return the steps of length n by passes, each a radix and the name of its function."""
+    kept, words, m, before = [], [], n, 1
+    for radix, name in passes:
         m //= radix
         table = roots(np.outer(np.arange(1, m), np.arange(1, radix)), radix * m, kind)
         kept.append(table)
-        words += [address_of(f"{NAME}{radix}_{kind}"), m, before, table.ctypes.data]
+        words += [address_of(name), m, before, table.ctypes.data]
         before *= radix
-    return np.array([len(chosen), *words], np.int64), kept
+    return np.array([len(passes), *words], np.int64), kept
 
 
 def _between(kind: str, n1: int, n2: int) -> tuple[Any, Any]:
