@@ -18,6 +18,7 @@ from tracer.ir.loop.build import Builder
 from tracer.ir.loop.walk import share_bytes, statements_of, with_blocks
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.gpu.threads import WARP, Axes, Unfit, split, through_memory
+from tracer.schedule.gpu.transpose_kernels import tile_of
 from tracer.schedule.gpu.wide_accesses import group_width, write_elements
 from tracer.schedule.terms.clone import Names, copied
 
@@ -78,6 +79,8 @@ class _Joining:
             return None
         simple = all(isinstance(s, loop.Compute | loop.Load | loop.Store) for s in statements)
         if not axes.registers or not simple or call.share is not None or not prod(axes.sizes):
+            return None
+        if prod(axes.sizes) > _SMALL and tile_of(axes, statements):  # a kernel of its own reads less
             return None
         given = dict(zip(function.parameters, call.arguments, strict=True))
         moves = [s for s in statements if isinstance(s, loop.Load | loop.Store)]

@@ -4,6 +4,7 @@ The result is loop IR again: the reference interpreter runs it, and the CUDA bac
 
     maps          the independent loops are one range, cut into blocks of at most 256 threads, an element a thread,
                   or 16 bytes of them (see `wide_accesses`); reductions within run in order in their thread
+    transposed    a block a tile of rows and columns, through shared memory (see `transpose_kernels`)
     rows          a block a row where that reads memory smoothly or rows are few (see `row_programs`)
     columns       a block a tile of columns where reductions run along an outer axis (see `column_kernels`)
     scalars       computed by the entry between nests: kernels of one thread, handed on through memory (`host_plan`)
@@ -33,6 +34,7 @@ from tracer.schedule.gpu.row_programs import row_program, takes_a_block, takes_c
 from tracer.schedule.gpu.scan_kernels import map_scan, scan_of
 from tracer.schedule.gpu.scatter_kernels import scatter_of, scattered
 from tracer.schedule.gpu.threads import WARP, Axes, Unfit, in_thread, split, through_memory
+from tracer.schedule.gpu.transpose_kernels import map_tiles, tile_of
 from tracer.schedule.gpu.wide_accesses import group_width, write_elements
 
 _BLOCK = 256  # threads of a block that maps
@@ -123,6 +125,9 @@ def _kernel(nest: Function) -> Function:
             return Function(nest.name, parameters, map_columns(axes, program, loads))
         if program is not None and takes_a_block(axes, program):
             return Function(nest.name, parameters, map_row_program(axes, program, loads))
+        tile = tile_of(axes, body)
+        if tile is not None:
+            return Function(nest.name, parameters, map_tiles(axes, body, tile, loads))
         return Function(nest.name, parameters, map_elements(axes, body, loads))
     except Unfit:
         return Function(nest.name, parameters, map_alone(nest.body.statements, loads))

@@ -61,6 +61,9 @@ FORWARD: Final[Mapping[str, tuple[Kernel, int]]] = {
     "column_std": (lambda x: tnp.std(x, axis=0), 1),
     "total": (tnp.sum, 1),
     "transpose": (lambda x: x.T + 1, 1),
+    "plus_transpose": (lambda x, y: x + tnp.reshape(y, y.shape[::-1]).T, 2),
+    "swap_batches": (lambda x: tnp.swapaxes(tnp.reshape(x, (2, -1, x.shape[1])), 1, 2), 1),
+    "moveaxis": (lambda x: tnp.moveaxis(tnp.reshape(x, (x.shape[0], 2, -1)), 0, -1), 1),
     "concatenate": (lambda x, y: tnp.concatenate([x, y], axis=1), 2),
     "pad": (lambda x: lax.pad(x, x.dtype.type(0), ((1, 1, 0), (1, 1, 0))), 1),
     "cumsum_rows": (lambda x: tnp.cumsum(x, axis=1), 1),
@@ -96,9 +99,9 @@ def _module(name: str, dtype: str, shape: tuple[int, int]) -> Module:
     return schedule.module
 
 
-def measured(name: str, dtype: str, columns: int) -> Traffic:
-    """Return the traffic of a program on a few rows, and the blocks of its kernels on 8 MB."""
-    rows = max(6, min(70, 1 << 14 // columns)) if columns < 1024 else 6
+def measured(name: str, dtype: str, columns: int, rows: int = 0) -> Traffic:
+    """Return the traffic of a program on a few rows, and the blocks of its kernels on 8 MB. rows: 0 for 6 to 70."""
+    rows = rows or (max(6, min(70, 1 << 14 // columns)) if columns < 1024 else 6)
     shape, program = (rows, columns), program_of(name, dtype, (rows, columns))
     rng = np.random.default_rng(0)
     inputs = [(rng.random(shape) + 0.5).astype(dtype) for _ in program.inputs]
@@ -106,7 +109,7 @@ def measured(name: str, dtype: str, columns: int) -> Traffic:
     types = (*program.input_types, *program.output_types)
     ideal = sum(t.dtype.itemsize * int(np.prod(t.shape)) for t in types)
     moved, sectors = sum(c.distinct for c in counts), sum(c.sectors for c in counts)
-    large = (max(1, -(-LARGE // (columns * np.dtype(dtype).itemsize))), columns)
+    large = (max(2, -(-LARGE // (columns * np.dtype(dtype).itemsize)) // 2 * 2), columns)
     return Traffic(
         len(counts),
         moved / ideal,

@@ -49,6 +49,23 @@ def test_cumulative_sums_read_and_write_whole_sectors(dtype: str, columns: int) 
     assert found.blocks >= MULTIPROCESSORS
 
 
+@pytest.mark.parametrize(
+    ("name", "dtype", "shape"),
+    covering(
+        ("transpose", "plus_transpose", "swap_batches", "moveaxis"),
+        DTYPES,
+        ((34, 64), (66, 34), (64, 96), (96, 64), (100, 256), (32, 1024), (32, 4096), (1024, 32)),
+    ),
+)
+def test_transposes_read_and_write_whole_sectors(name: str, dtype: str, shape: tuple[int, int]) -> None:
+    found = measured(name, dtype, shape[1], shape[0])
+    assert found.kernels == 1
+    assert found.bytes == 1
+    aligned = all(n * np.dtype(dtype).itemsize % 64 == 0 for n in shape)  # also by halves
+    assert found.sectors <= (1 / 0.95 if aligned else 1.5)  # else rows begin within a sector, and share it
+    assert found.blocks >= MULTIPROCESSORS
+
+
 @pytest.mark.parametrize(("name", "dtype"), covering(("softmax", "grad_layernorm", "cross_entropy"), DTYPES))
 def test_the_longest_rows_lie_in_registers_without_spills(name: str, dtype: str) -> None:
     source = emit_cuda(gpu_schedule(program_of(name, dtype, (64, 16384)), CUDA)[1].module)
