@@ -115,6 +115,16 @@ def test_imaginary_parts_that_a_real_result_has_not_are_not_read() -> None:
         np.testing.assert_allclose(np.asarray(jit(tnp.fft.irfft)(y)), expected, atol=1e-15)
 
 
+@pytest.mark.parametrize("n", [128, 200, 512, 1024])
+def test_ends_of_real_transforms_are_infinite_where_sums_are(n: int) -> None:
+    x = np.ones((3, n), np.float32)
+    x[1, 4] = np.inf
+    found = np.asarray(jit(tnp.fft.rfft)(x))
+    assert found[1, 0] == np.inf
+    assert found[1, -1] == np.inf
+    np.testing.assert_allclose(found[::2], np.fft.rfft(x[::2]), atol=1e-4)
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 12, 100, 1024])
 def test_roots_of_unity_are_rounded_once(n: int) -> None:
     angles = 2 * np.longdouble("3.14159265358979323846264338") * np.arange(n) / n

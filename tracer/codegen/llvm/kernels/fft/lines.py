@@ -330,7 +330,7 @@ first:
 {step.format(name="rows", x="%work", y="%target", count="%n1")}
   br i1 %is.r2c, label %part, label %done
 part:
-  call void @row.apart(ptr %target, ptr %target, ptr %halves, i64 %h)
+  call void @row.apart(ptr %target, ptr %halves, i64 %h)
   br label %done
 done:
   ret void

@@ -94,11 +94,13 @@ entry:
 }}"""
 
 
-# Halves of one line in memory: eight places side by side, and the last ones one by one
+# Halves of one line in memory: places side by side, and the last ones one by one. In place, pairs that are left over
+# from vectors are single. Elsewhere the last vector takes some pairs again.
 
 
 def _row_pairs(s: Shape, one: Shape, *, joins: bool) -> str:
     """Loop over pairs of places k and h - k of a line."""
+    to, start = ("%y", 1) if joins else ("%x", 0)
 
     def several() -> Code:
         c = Code(s, "v")
@@ -107,8 +109,8 @@ def _row_pairs(s: Shape, one: Shape, *, joins: bool) -> str:
         first, second = (_joined if joins else _split)(c, a, b, w)
         if joins:
             first, second = first[::-1], second[::-1]
-        c.store_in_turn(first, "%y", "%v.at")
-        c.store_in_turn(c.backwards(second), "%y", "%v.back")
+        c.store_in_turn(first, to, "%v.at")
+        c.store_in_turn(c.backwards(second), to, "%v.back")
         return c
 
     def single() -> Code:
@@ -118,14 +120,17 @@ def _row_pairs(s: Shape, one: Shape, *, joins: bool) -> str:
         if joins:
             first, second = first[::-1], second[::-1]
         for pair, at, after in ((first, "%s.at", "%s.after"), (second, "%s.back", "%s.end")):
-            c.store(pair[0], "%y", at)
-            c.store(pair[1], "%y", after)
+            c.store(pair[0], to, at)
+            c.store(pair[1], to, after)
         return c
 
     of_several = f"""\
-  %v.at = mul i64 %v, 2
-  %v.from = sub i64 %h, %v
-  %v.low = sub i64 %v.from, {LANES - 1}
+  %v.down = sub i64 %v.last, %v
+  %v.is.in = icmp sge i64 %v.down, {start}
+  %v.start = select i1 %v.is.in, i64 %v.down, i64 {start}
+  %v.at = mul i64 %v.start, 2
+  %v.from = sub i64 %h, %v.start
+  %v.low = sub i64 %v.from, {s.lanes - 1}
   %v.back = mul i64 %v.low, 2
 {text_of(several())}"""
     of_one = f"""\
@@ -138,35 +143,44 @@ def _row_pairs(s: Shape, one: Shape, *, joins: bool) -> str:
     return f"""\
   %below = add i64 %h, 1
   %half = udiv i64 %below, 2
-  %apart = sub i64 %half, 1
-  %rest = urem i64 %apart, {LANES}
-  %stop = sub i64 %half, %rest
+  %count = sub i64 %half, {start}
+  %rest = urem i64 %count, {s.lanes}
+  %is.short = icmp slt i64 %count, {s.lanes}
+  %is.single = or i1 %is.short, {"false" if joins else "true"}
+  %singles = select i1 %is.single, i64 %rest, i64 0
+  %stop = sub i64 %half, %singles
+  %v.last = sub i64 %stop, {s.lanes}
+  %v.count = sub i64 %stop, {start}
   %middle = udiv i64 %h, 2
   %end = add i64 %middle, 1
-{loop("v", "1", "%stop", LANES, of_several)}
+{loop("v", "0", "%v.count", s.lanes, of_several)}
 {loop("s", "%stop", "%end", 1, of_one)}"""
 
 
 def row_apart(s: Shape, one: Shape) -> str:
-    """Return `apart` of one line, which may be in place."""
+    """Return `apart` of one line in place, with room for h + 1 results.
+
+    Vectors begin at the first result, which stands for the last one. Both ends are written anew: they may be infinite.
+    """
     e = s.element
     return f"""\
-define internal void @row.apart(ptr %x, ptr %y, ptr %w, i64 %h) #0 {{
+define internal void @row.apart(ptr %x, ptr %w, i64 %h) #0 {{
 entry:
   %first.im = getelementptr {e}, ptr %x, i64 1
   %re = load {e}, ptr %x, align {s.size}
   %im = load {e}, ptr %first.im, align {s.size}
+  %last = mul i64 %h, 2
+  %last.re = getelementptr {e}, ptr %x, i64 %last
+  %last.im = getelementptr {e}, ptr %last.re, i64 1
   %sum = fadd {e} %re, %im
   %less = fsub {e} %re, %im
+  store {e} %re, ptr %last.re, align {s.size}
+  store {e} %im, ptr %last.im, align {s.size}
 {_row_pairs(s, one, joins=False)}
-  %last = mul i64 %h, 2
-  %y.last = getelementptr {e}, ptr %y, i64 %last
-  %y.last.im = getelementptr {e}, ptr %y.last, i64 1
-  %y.im = getelementptr {e}, ptr %y, i64 1
-  store {e} %sum, ptr %y, align {s.size}
-  store {e} 0.0, ptr %y.im, align {s.size}
-  store {e} %less, ptr %y.last, align {s.size}
-  store {e} 0.0, ptr %y.last.im, align {s.size}
+  store {e} %sum, ptr %x, align {s.size}
+  store {e} 0.0, ptr %first.im, align {s.size}
+  store {e} %less, ptr %last.re, align {s.size}
+  store {e} 0.0, ptr %last.im, align {s.size}
   ret void
 }}"""
 

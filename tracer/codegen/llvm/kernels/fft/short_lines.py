@@ -48,7 +48,7 @@ def short_text(fft_type: str, n1: int, n2: int, kind: str, vector_bits: int | No
 declare void @tracer_share(ptr, ptr, i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
 {declared}
-{halves(eight, one) if halves else ""}
+{halves(s, one) if halves else ""}
 {_some(s, fft_type, n1, n2)}
 {_entry(s, fft_type, n1, n2, kind)}
 {attributes(s)}
@@ -137,7 +137,7 @@ def _parted(s: Shape, h: int, count: int) -> str:
     body = f"""\
   %part.at = mul i64 %part, {2 * h + 2}
   %part.line = getelementptr {s.element}, ptr %target, i64 %part.at
-  call void @row.apart(ptr %part.line, ptr %part.line, ptr %halves, i64 {h})"""
+  call void @row.apart(ptr %part.line, ptr %halves, i64 {h})"""
     return f"""\
   %after = add i64 %line, {count}
   %end.of.lines = call i64 @llvm.smin.i64(i64 %after, i64 %count)
