@@ -16,7 +16,7 @@ from tracer.primitives.arrays.slice_pad_concatenate import split as split_axis
 from tracer.primitives.base.shapes import squeeze
 from tracer.random.arguments import Parameter, cast, one_key, operand, shape_of, typed_keys
 from tracer.runtime.eager.call_cache import cached
-from tracer.trace.array import Array, concrete, unowned
+from tracer.trace.array import Array, unplaced
 from tracer.trace.source import here
 from tracer.trace.state import state
 from tracer.trace.trace import Operand
@@ -167,7 +167,7 @@ def fold_in(key: Parameter, data: Parameter) -> Array:
     Array(key[], words=[ 928981903, 3453687069])
     """
     if type(data) is int and 0 <= data < 2**32 and state.innermost is None and _is_one_key(key):
-        return _folded(key, unowned(np.array(data, dtypes.U32), False))  # type: ignore[no-any-return]
+        return _folded(key, unplaced(np.array(data, dtypes.U32)))  # type: ignore[no-any-return]
     one_key("fold_in", key)
     number = _scalar_integer("fold_in", "data", data)
     if isinstance(number, Literal) and not isinstance(data, np.generic) and not 0 <= int(number.value) < 2**32:
@@ -194,7 +194,7 @@ def _folded(key: Array, number: Operand) -> Array:
 def _apart(number: Operand) -> Operand:
     """Return a literal as an array outside traces, so that calls with different numbers have one signature."""
     if isinstance(number, Literal) and state.innermost is None:
-        return concrete(np.asarray(number.value, number.type.dtype), number.type.weak)
+        return unplaced(np.asarray(number.value, number.type.dtype), number.type.weak)
     return number
 
 

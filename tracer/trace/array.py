@@ -334,6 +334,13 @@ def unowned(value: np.ndarray[Any, Any], weak: bool) -> Array:
     return array
 
 
+def unplaced(value: np.ndarray[Any, Any], weak: bool = False) -> Array:
+    """Wrap a NumPy array, or an array of a number, that goes to the device of a call: see `is_unplaced`."""
+    array = concrete(value, weak)
+    array._atom = FOLLOWS
+    return array
+
+
 def traced(trace: Trace, atom: Var, value: Array | None = None, owner: int | None = None) -> Array:
     """Return a handle on a variable of a trace. owner: serial of the trace that may rebind it; the innermost's if None.
 
@@ -393,7 +400,12 @@ def is_recorded(array: Array) -> bool:
 
 def follows(array: Array) -> bool:
     """Whether an array of the host goes along to a device: of NumPy's or of numbers, without axes, or random keys."""
-    return array._trace is None and (array._atom is FOLLOWS or not array.shape or isinstance(array.type, KeyType))
+    return is_unplaced(array) or (array._trace is None and not array.shape)
+
+
+def is_unplaced(array: Array) -> bool:
+    """Whether an array of the host was made of NumPy's arrays or numbers for one call, or holds random keys."""
+    return array._trace is None and (array._atom is FOLLOWS or isinstance(array.type, KeyType))
 
 
 def require_concrete(array: Array) -> np.ndarray[Any, Any]:

@@ -11,7 +11,7 @@ from tracer.errors import ArgumentError, DTypeError, message
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.settings import config
-from tracer.trace.array import FOLLOWS, Array, concrete
+from tracer.trace.array import Array, unplaced
 from tracer.trace.source import here
 from tracer.trace.state import state
 from tracer.trace.trace import eager
@@ -51,17 +51,17 @@ def as_array(value: Any, subject: str = "an argument", *, copy: bool = True) -> 
         return value
     if isinstance(value, np.ndarray):
         if not copy or state.outside is None:
-            return _following(native(value, subject, copy=copy))
-        return _following(state.outside.copy_of(value, native(value, subject, copy=False)))
+            return unplaced(native(value, subject, copy=copy))
+        return unplaced(state.outside.copy_of(value, native(value, subject, copy=False)))
     if isinstance(value, np.generic):
-        return concrete(native(np.asarray(value), subject, copy=False))
+        return unplaced(native(np.asarray(value), subject, copy=False))
     if isinstance(value, bool | int | float | complex):
         try:
-            return concrete(np.asarray(value, scalar_dtype(value)), weak=not isinstance(value, bool))
+            return unplaced(np.asarray(value, scalar_dtype(value)), weak=not isinstance(value, bool))
         except OverflowError:
             raise DTypeError(_too_large(subject, int(value.real))) from None
     if hasattr(value, "__array__") or isinstance(value, memoryview | buffer):
-        return _following(native(np.asarray(value), subject, copy=copy))
+        return unplaced(native(np.asarray(value), subject, copy=copy))
     kind = type(value).__name__
     raise ArgumentError(
         message(
@@ -70,12 +70,6 @@ def as_array(value: Any, subject: str = "an argument", *, copy: bool = True) -> 
             help=_remedy(subject, value),
         )
     )
-
-
-def _following(value: np.ndarray[Any, Any]) -> Array:
-    array = concrete(value)
-    array._atom = FOLLOWS
-    return array
 
 
 def _too_large(subject: str, value: int) -> str:

@@ -25,7 +25,7 @@ from tracer.ir.primitive import Primitive
 from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var, infer_types
 from tracer.ir.types import ArrayType, Type, array_type
 from tracer.settings import config, gate
-from tracer.trace.array import FOLLOWS, PROTECTED, Array, described, fixed, follows, is_recorded, leak, traced
+from tracer.trace.array import FOLLOWS, PROTECTED, Array, described, fixed, is_recorded, is_unplaced, leak, traced
 from tracer.trace.custom_rule_scope import check_enclosed, closure_error
 from tracer.trace.source import assigned_name, place, user_source
 from tracer.trace.state import state
@@ -288,9 +288,9 @@ def bind_all(primitive: Primitive, operands: Sequence[Operand], params: Mapping[
 
 
 def default_trace(operands: Sequence[Operand]) -> Trace | None:
-    """Return the trace of the default device, which takes operations on arrays that follow, None for the CPU's."""
+    """Return the trace of the default device, which takes operations on arrays of no device, None for the CPU's."""
     name = config.default_device if gate.elsewhere else "cpu"
-    if name == "cpu" or state.staging is not None or not all(not isinstance(x, Array) or follows(x) for x in operands):
+    if name == "cpu" or state.staging is not None or any(isinstance(x, Array) and not is_unplaced(x) for x in operands):
         return None
     return eager.trace_named(name)
 

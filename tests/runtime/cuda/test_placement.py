@@ -85,6 +85,17 @@ def test_the_default_device_is_a_setting() -> None:
     assert str(tnp.zeros(2).device) == "cpu"
 
 
+@pytest.mark.parametrize(
+    "call",
+    [lambda x: x.sum() + 1.0, lambda x: x.sum() * x, grad(lambda x: (np.ones(3) * x**2).sum()), jit(grad(tnp.sum))],
+)
+def test_arrays_of_the_cpu_stay_there_under_another_default(call: Callable[[Any], Any]) -> None:
+    x = tnp.arange(3.0)
+    with tracer.default_device(SIM):
+        for _ in range(2):
+            assert str(call(x).device) == "cpu"
+
+
 def test_arrays_like_others_lie_beside_them() -> None:
     x = tracer.device_put(N, SIM)
     for like in (tnp.zeros_like(x), tnp.full_like(x, 2.0)):

@@ -20,7 +20,7 @@ from tracer.runtime.eager.call_cache import Calls, handed_on, staging_error
 from tracer.runtime.eager.execute import prepared
 from tracer.runtime.system.ignore_fp_warnings import quietly
 from tracer.settings import gate, overrides
-from tracer.trace.array import Array, concrete, unowned
+from tracer.trace.array import Array, concrete, unplaced
 from tracer.trace.prepared_program import Operation
 from tracer.trace.stage import stage
 from tracer.trace.state import state
@@ -116,7 +116,7 @@ class Elementwise(Calls):
         if not numbers:
             return self.function(*operands)
         # NumPy scalars have dtypes of their own, as arrays without axes
-        return super().__call__(*[unowned(np.array(x), False) if type(x) in _SCALARS else x for x in operands])
+        return super().__call__(*[unplaced(np.array(x)) if type(x) in _SCALARS else x for x in operands])
 
     def _made(self, signature: Any, operands: Sequence[Any]) -> _Beside | None:
         if len(self.plans) >= _CAPACITY:
