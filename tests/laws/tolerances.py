@@ -13,12 +13,15 @@ import numpy as np
 from tests.laws.values import Array, limits
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
+from tracer.primitives.linalg.least_squares import LEAST_SQUARES
 from tracer.primitives.linalg.orthogonal import ORTHOGONAL
 from tracer.primitives.linalg.similarity import SIMILARITY
 from tracer.primitives.linalg.spectral import SPECTRAL
 from tracer.primitives.linalg.tridiagonal_solve import TRIDIAGONAL_SOLVES
 
-DECOMPOSITIONS: Final = tuple(p.name for p in (*ORTHOGONAL, *SPECTRAL, *SIMILARITY, *TRIDIAGONAL_SOLVES))
+DECOMPOSITIONS: Final = tuple(
+    p.name for p in (*ORTHOGONAL, *SPECTRAL, *SIMILARITY, *TRIDIAGONAL_SOLVES, *LEAST_SQUARES)
+)
 
 # The distance of neighbouring floats at 1.
 EPSILON: Final[dict[DType, float]] = {

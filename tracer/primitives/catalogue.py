@@ -50,6 +50,7 @@ from tracer.primitives.linalg.convolution import CONVOLUTION
 from tracer.primitives.linalg.dot_general import CONTRACTIONS
 from tracer.primitives.linalg.factorizations import FACTORIZATIONS
 from tracer.primitives.linalg.fourier import FOURIER
+from tracer.primitives.linalg.least_squares import LEAST_SQUARES
 from tracer.primitives.linalg.orthogonal import ORTHOGONAL
 from tracer.primitives.linalg.row_products import SPARSE_PRODUCTS
 from tracer.primitives.linalg.similarity import SIMILARITY
@@ -96,6 +97,7 @@ CATALOGUE: Final[tuple[Primitive, ...]] = (
     *SPECTRAL,
     *SIMILARITY,
     *TRIDIAGONAL_SOLVES,
+    *LEAST_SQUARES,
     *SPARSE_PRODUCTS,
     *LINEAR_SOLVES,
     *RANDOM,

@@ -14,11 +14,13 @@ import numpy as np
 from tests.laws.cases import WIDE, Case, case, program_case, typed
 from tests.laws.values import Array, Draw, direction
 from tracer.ir import dtypes
+from tracer.ir.dtypes import real_dtype
 from tracer.ir.types import Type, storage_type
 from tracer.numpy import conj, matrix_transpose
+from tracer.primitives.base.broadcasting import full_like
 from tracer.primitives.base.shapes import iota
 from tracer.primitives.catalogue import BY_NAME
-from tracer.primitives.linalg import orthogonal, similarity, spectral
+from tracer.primitives.linalg import least_squares, orthogonal, similarity, spectral
 from tracer.primitives.linalg.tridiagonal_solve import tridiagonal_solve
 
 DTYPES = ("f64", "c128", "f32", "c64")
@@ -91,6 +93,23 @@ def diagonalizable(rng: np.random.Generator, type: Type) -> Array:
         return np.asarray(basis @ values @ np.linalg.inv(basis))
 
     return _each(rng, type, make)
+
+
+def of_any_rank(rng: np.random.Generator, type: Type) -> Array:
+    """Matrices with singular values that are apart, and ones whose least singular value is zero."""
+    values = any_shape(rng, type)
+    *stack, m, n = values.shape
+    for place in np.ndindex(*stack) if m * n else ():
+        if rng.random() < 0.5:
+            left, sizes, right = np.linalg.svd(values[place], full_matrices=False)
+            values[place] -= np.outer(left[:, -1], sizes[-1] * right[-1])
+    return values
+
+
+def bounds(rng: np.random.Generator, type: Type) -> Array:
+    """Parts of the largest singular value that no singular value here comes close to."""
+    stored = storage_type(type)
+    return np.full(stored.shape, 1e-4, stored.dtype)
 
 
 def factors(rng: np.random.Generator, type: Type) -> Array:
@@ -171,6 +190,18 @@ def _factored(x: Any) -> list[Any]:
     return [q[..., :k], r, rest @ _adjoint(rest)]
 
 
+def _bounds_of(a: Any) -> Any:
+    return full_like(a, 1e-4, real_dtype(a.dtype), a.shape[:-2])
+
+
+def _inverses(a: Any) -> list[Any]:
+    return [least_squares.pinv(a, _bounds_of(a))]
+
+
+def _nearest(a: Any, b: Any) -> list[Any]:
+    return [least_squares.lstsq(a, b, _bounds_of(a))]
+
+
 def _system(diagonals: Any, b: Any) -> list[Any]:
     """A tridiagonal system, its diagonals in one operand."""
     return [tridiagonal_solve(*(diagonals[..., i] for i in range(3)), b)]
@@ -179,7 +210,7 @@ def _system(diagonals: Any, b: Any) -> list[Any]:
 def decomposition_cases() -> Iterator[Case]:
     """Every dtype, every kind of size, every form."""
     names = "geqrf geqp3 qr householder_product eigh svd geev eig schur hessenberg tridiagonal tridiagonal_solve"
-    p = {name: BY_NAME[name] for name in names.split()}
+    p = {name: BY_NAME[name] for name in (*names.split(), "pinv", "lstsq")}
     for turn, shape in enumerate([*SQUARES, *RECTANGLES]):
         smooth = 0 < shape[-1] < 6 and 0 < shape[-2] < 6
         for short in DTYPES if turn < 2 or 0 in shape else (*WIDE, DTYPES[turn % 4]):
@@ -205,6 +236,7 @@ def decomposition_cases() -> Iterator[Case]:
                 of = [*t, typed(short, *shape[:-2], k)]
                 yield case(p["householder_product"], of, [direction, factors], [direction, factors] if draw else None)
     yield from _of_squares(p)
+    yield from _of_least_squares(p)
 
 
 def _of_squares(p: Any) -> Iterator[Case]:
@@ -238,3 +270,17 @@ def _of_squares(p: Any) -> Iterator[Case]:
                         p["tridiagonal_solve"], [diagonals, b], _system, [three_diagonals, direction],
                         [three_diagonals, direction],
                     )  # fmt: skip
+
+
+def _of_least_squares(p: Any) -> Iterator[Case]:
+    """Small matrices, which go by singular values, and larger ones, which go by factors if their rank is full."""
+    for turn, shape in enumerate([*SQUARES, *RECTANGLES, (20, 33), (2, 3, 20)]):
+        *stack, m, n = shape
+        for short in DTYPES if turn < 1 or 0 in shape else (*WIDE, DTYPES[turn % 4]):
+            a, bound = typed(short, *shape), typed({"c64": "f32", "c128": "f64"}.get(short, short), *stack)
+            b, draws = typed(short, *stack, m, 1 + turn % 5), [special(of_any_rank), direction, bounds]
+            yield case(p["pinv"], [a, bound], draws[::2])
+            yield case(p["lstsq"], [a, b, bound], draws)
+            if 0 < min(m, n) < 6 and short in WIDE:
+                yield program_case(p["pinv"], [a], _inverses, special(of_any_rank), any_shape)
+                yield program_case(p["lstsq"], [a, b], _nearest, draws[:2], [any_shape, direction])

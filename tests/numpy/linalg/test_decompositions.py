@@ -161,6 +161,32 @@ def test_least_squares_are_numpys(sizes: tuple[int, int], dtype: str) -> None:
     near(LA.lstsq(a, b)[1], np.linalg.lstsq(a, b)[1], dtype)
 
 
+def test_factors_solve_where_the_rank_is_surely_full_and_singular_values_elsewhere() -> None:
+    left, right = (np.linalg.qr(draw((n, n), "f8"))[0] for n in (30, 18))
+    b, even = draw((30,), "f8"), np.linspace(1, 2, 18)
+    solve, inverse = tracer.jit(lambda a, rcond: LA.lstsq(a, b, rcond)), tracer.jit(LA.pinv)
+    for least, rcond in (
+        (1.0, 1e-10),
+        (1e-7, 1e-10),
+        (1e-9, 1e-10),
+        (1e-11, 1e-10),
+        (0.0, 1e-10),
+        (1e-3, -1),
+        (1.0, 0.6),
+    ):
+        a = (left[:, :18] * np.append(even[1:], least)) @ right
+        got, expected = solve(a, rcond), np.linalg.lstsq(a, b, rcond)
+        assert got[2] == expected[2], f"{least}: rank"
+        np.testing.assert_allclose(got[0], expected[0], rtol=1e-12 / max(least, 1e-10), atol=1e-13 / max(least, 1e-4))
+        np.testing.assert_allclose(got[3], expected[3], atol=1e-14)
+        if not 0 < least < 1e-9:
+            expected = np.linalg.pinv(a, 1e-13)
+            np.testing.assert_allclose(inverse(a), expected, atol=1e-15 * np.sum(expected**2))
+    stack = np.stack([(left[:, :18] * np.append(even[1:], least)) @ right for least in (1.0, 0.0)])
+    np.testing.assert_allclose(inverse(stack), np.linalg.pinv(stack, 1e-12), atol=1e-13)
+    np.testing.assert_array_equal(inverse(stack)[0], inverse(stack[[0, 0]])[0])
+
+
 def gauge(x: Any, of: str) -> Any:
     """Functions of vectors that do not depend on their phases."""
     weights = tnp.arange(1.0, 1 + min(x.shape[-2:]))

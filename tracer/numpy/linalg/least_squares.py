@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tracer.errors import ShapeError, message
+from tracer.ir import dtypes
 from tracer.numpy.core.conversion import array_of
 from tracer.numpy.core.promotion import promoted_inexact
 from tracer.numpy.elementwise.arithmetic import absolute
@@ -15,10 +16,11 @@ from tracer.numpy.linalg.decompositions import singular_values, svd
 from tracer.numpy.linalg.solving import both, matrices
 from tracer.numpy.reduce.reductions import all, count_nonzero, max, sum
 from tracer.numpy.shapes.creation import zeros
+from tracer.numpy.shapes.manipulation import broadcast_to
 from tracer.numpy.shapes.where import where
 from tracer.primitives.elementwise import comparison
-from tracer.primitives.linalg import spectral
-from tracer.primitives.linalg.matrix_stacks import adjoint, diagonal, product
+from tracer.primitives.linalg import least_squares
+from tracer.primitives.linalg.matrix_stacks import adjoint, product
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
@@ -36,12 +38,11 @@ def _threshold(limit: Any, like: Array) -> Array:
     return bound[..., None]
 
 
-def _inverted(values: Array, limit: Any) -> Array:
-    """Return reciprocals of singular values, zero for values up to `limit` times the largest."""
-    if not values.shape[-1]:
-        return values
-    kept = values > _threshold(limit, values) * max(values, -1, keepdims=True)
-    return where(kept, 1 / where(kept, values, 1), 0)
+def _bounded(x: Array, limit: Any) -> tuple[Array, Array]:
+    """Return matrices [*s, m, n] and a bound for each [*s], both broadcast to one stack."""
+    bound = array_of("rtol", limit).astype(dtypes.real_dtype(x.dtype))
+    stack = np.broadcast_shapes(bound.shape, x.shape[:-2])
+    return broadcast_to(x, (*stack, *x.shape[-2:])), broadcast_to(bound, stack)
 
 
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Array:
@@ -57,47 +58,33 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None
     """
     x = matrices("pinv", a, square=bool(hermitian))
     limit = rcond if rcond is not None else rtol if rtol is not None else _relative(x, 10)
-    if concrete_value(x) is not None:
-        found: Array = _pseudoinverse(x, limit, bool(hermitian))
-        if not np.isfinite(found).all():
-            singular_values("pinv", x, hermitian=bool(hermitian))
-        return found
-    return _pseudoinverse(x, limit, bool(hermitian))
+    found = _of_hermitian(x, limit) if hermitian else least_squares.pinv(*_bounded(x, limit))
+    if concrete_value(found) is not None and not np.isfinite(found).all():
+        singular_values("pinv", x, hermitian=bool(hermitian))
+    return found
 
 
-@partial(custom_jvp, nondiff_argnums=(1, 2))
-def _pseudoinverse(x: Array, limit: Any, hermitian: bool) -> Array:
-    values, left, right = _thin(x, hermitian)
-    return product(adjoint(right), _inverted(values, limit)[..., :, None] * adjoint(left))
+@partial(custom_jvp, nondiff_argnums=(1,))
+def _of_hermitian(x: Array, limit: Any) -> Array:
+    left, values, right = svd(x, hermitian=True)
+    kept = values > _threshold(limit, values) * max(values, -1, keepdims=True) if values.shape[-1] else values > 0
+    inverted = where(kept, 1 / where(kept, values, 1), 0)
+    return product(adjoint(right), inverted[..., :, None] * adjoint(left))
 
 
-@_pseudoinverse.defjvp
-def _(limit: Any, hermitian: bool, primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    """Return -P dA P + P P^H dA^H (I - A P) + (I - P A) dA^H P^H P."""
-    (x,), (dx,) = primals, tangents
-    p = _pseudoinverse(x, limit, hermitian)
-    dh, ph = adjoint(dx), adjoint(p)
-    first = product(product(p, ph), dh)
-    second = product(dh, product(ph, p))
-    tangent = first - product(product(first, x), p) + second - product(p, product(x, second))
-    return p, tangent - product(p, product(dx, p))
-
-
-def _thin(x: Array, hermitian: bool = False) -> tuple[Array, Array, Array]:
-    """Return singular values and thin U and V^H, without checks."""
-    if hermitian:
-        left, values, right = svd(x, hermitian=True)
-        return values, left, right
-    return spectral.svd(x, full_matrices=False)
+@_of_hermitian.defjvp
+def _(limit: Any, primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    p = _of_hermitian(*primals, limit)
+    return p, least_squares.pinv_tangent(p, *primals, *tangents)
 
 
 def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Array, Array, Array, Array]:
     """Return the x that minimises |A x - b|, with residuals, rank and singular values.
 
     a: [m, n]; b: [m] or [m, k]; rcond: singular values up to it times the largest count as 0, by default max(m, n)
-    roundings. Returns x [n] or [n, k], of smallest norm; the squared norms of a x - b, [1] or [k] if m > n, else [0];
-    the rank (i32); singular values [min(m, n)]. Raises LinAlgError if a concrete matrix has elements that are not
-    finite.
+    roundings, one if negative. Returns x [n] or [n, k], of smallest norm; the squared norms of a x - b, [1] or [k] if
+    m > n, else [0]; the rank (i32); singular values [min(m, n)]. Compiled programs that use x alone compute no singular
+    values where the rank is surely full. Raises LinAlgError if a concrete matrix has elements that are not finite.
 
     >>> tnp.linalg.lstsq(tnp.asarray([[1.0], [1.0]]), tnp.asarray([1.0, 3.0]))[0]
     Array([2.], f64)
@@ -114,35 +101,16 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Array, Array, Array, Array
     matrices("lstsq", x, square=False)
     limit = _relative(x) if rcond is None else rcond
     side = y[:, None] if y.ndim == 1 else y
-    solution, values = _solution(x, side, limit)
-    if concrete_value(values) is not None and not np.isfinite(values).all():
-        singular_values("lstsq", x)
-    rank = sum(comparison.ne(_inverted(values, limit), 0), -1, dtype="int32")
+    values = singular_values("lstsq", x)
+    _, bound = _bounded(x, limit)
+    bound = where(bound < 0, np.finfo(values.dtype).eps, bound)
+    solution = least_squares.lstsq(x, side, bound)
+    rank = zeros((), dtype="int32")
+    if values.shape[0]:
+        rank = count_nonzero(values > bound * max(values)).astype("int32")
     rest = absolute(side - product(x, solution))
     residuals = sum(rest * rest, 0) if x.shape[0] > x.shape[1] else zeros(0, dtype=values.dtype)
     return (solution[:, 0] if y.ndim == 1 else solution), residuals, rank, values
-
-
-@partial(custom_jvp, nondiff_argnums=(2,))
-def _solution(x: Array, side: Array, limit: Any) -> tuple[Array, Array]:
-    values, left, right = _thin(x)
-    inverted = _inverted(values, limit)[:, None]
-    return product(adjoint(right), inverted * product(adjoint(left), side)), values
-
-
-@_solution.defjvp
-def _(limit: Any, primals: Any, tangents: Any) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Return P (db - dA x) + P P^H dA^H (b - A x) + (I - P A) dA^H P^H x, at constant rank; the values' tangents."""
-    (x, side), (dx, dside) = primals, tangents
-    solution, values = _solution(x, side, limit)
-    p = _pseudoinverse(x, limit, False)
-    dh, ph = adjoint(dx), adjoint(p)
-    along = product(p, dside - product(dx, solution))
-    rest = product(p, product(ph, product(dh, side - product(x, solution))))
-    beyond = product(dh, product(ph, solution))
-    _, left, right = _thin(x)
-    moved = diagonal(product(product(adjoint(left), dx), adjoint(right)))
-    return (solution, values), (along + rest + beyond - product(p, product(x, beyond)), spectral.real_part(moved))
 
 
 def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Array:

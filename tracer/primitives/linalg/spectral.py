@@ -54,7 +54,7 @@ def resolved(differences: Any, values: Any) -> Any:
     return select(none, 0, div(1, select(none, 1, differences)))
 
 
-def _like(values: Any, matrix: Any) -> Any:
+def like_matrix(values: Any, matrix: Any) -> Any:
     """Return real values in the dtype of a matrix."""
     return convert_element_type(values, matrix.type.dtype) if is_complex(matrix) else values
 
@@ -115,7 +115,7 @@ def _eigh_jvp(ctx: Any, xs: Any, dxs: Any, *, vectors: bool) -> list[Any]:
         return [dvalues]
     shape = x.type.shape
     factors = resolved(sub(along_columns(values, shape), along_rows(values, shape)), values)
-    return [dvalues, product(basis, mul(_like(factors, inner), inner))]
+    return [dvalues, product(basis, mul(like_matrix(factors, inner), inner))]
 
 
 def _hermitian(x: Any) -> Any:
@@ -193,10 +193,10 @@ def _svd_jvp(ctx: Any, xs: Any, dxs: Any, *, full_matrices: bool, compute_uv: bo
         return [dvalues]
     shape = (*stack, k, k)
     columns, rows = along_columns(values, shape), along_rows(values, shape)
-    less, more = (_like(resolved(x, values), inner) for x in (sub(columns, rows), add(columns, rows)))
+    less, more = (like_matrix(resolved(x, values), inner) for x in (sub(columns, rows), add(columns, rows)))
     first = mul(less, add(inner, adjoint(inner)))
     second = mul(more, sub(inner, adjoint(inner)))
-    half, scale = inner.type.dtype.type(0.5), _like(resolved(values, values), inner)
+    half, scale = inner.type.dtype.type(0.5), like_matrix(resolved(values, values), inner)
     du = _turned_basis(left, mul(add(first, second), half), moved, scale)
     dv = _turned_basis(adjoint(right), mul(sub(first, second), half), product(adjoint(dx), u), scale)
     return [dvalues, du, adjoint(dv)]
