@@ -5,6 +5,7 @@ A law asks `cases_of(name)`. A new primitive needs a line in the table of its fa
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -195,18 +196,41 @@ def with_all_kinds(cases: Sequence[Case]) -> list[Case]:
 
 
 def covering_cases(cases: Sequence[Case]) -> tuple[Case, ...]:
-    """One, in turn, of all cases that differ in dtypes alone, and each dtype at every place of a long one.
+    """Each dtype at every place of a long case, and cases that differ in dtypes alone once, with a dtype in turn.
 
-    Of cases with a dtype among their parameters, such as conversions, one for each choice of dtypes, too.
-    Thoroughly, all.
+    Of these the ones that have traits of their own. Of cases with a dtype among their parameters, such as conversions,
+    one for each choice of dtypes, too. Thoroughly, all.
     """
     if THOROUGH:
         return tuple(cases)
     alike: dict[Any, list[Case]] = {}
     for case in cases:
         alike.setdefault(without_dtypes(case), []).append(case)
-        if wanted := [value for value in case.params.values() if isinstance(value, np.dtype)]:
-            alike.setdefault((*(getattr(type, "dtype", None) for type in case.types), *wanted), []).append(case)
+        if wanted := _dtypes_among_parameters(case):
+            alike.setdefault((*_dtypes(case), *wanted), []).append(case)
     first = [same[number % len(same)] for number, same in enumerate(alike.values())]
-    chosen = {*first, *with_all_kinds(sorted(cases, key=longest, reverse=True))}
+    chosen: dict[Case, None] = {}
+    seen: set[object] = set()
+    for case in (*with_all_kinds(sorted(cases, key=longest, reverse=True)), *first):
+        if not traits(case) <= seen or not kinds(case) <= seen:
+            chosen[case] = None
+            seen |= traits(case) | kinds(case)
     return tuple(case for case in cases if case in chosen)
+
+
+def traits(case: Case) -> set[object]:
+    """What a case tries besides its dtypes: shapes, and parameters by pairs, and with the operands' ranks."""
+    shapes = tuple(type.shape for type in case.types)
+    given = [(name, repr(value)) for name, value in case.params.items() if not isinstance(value, np.dtype)]
+    among = [("ranks", tuple(map(len, shapes))), *given]
+    places = ("literals", tuple(case.literals))
+    conversion = [(*_dtypes(case), *wanted)] if (wanted := _dtypes_among_parameters(case)) else []
+    return {("shapes", shapes, case.body), places, *conversion, *itertools.combinations(among, 2)}
+
+
+def _dtypes(case: Case) -> tuple[Any, ...]:
+    return tuple(getattr(type, "dtype", None) for type in case.types)
+
+
+def _dtypes_among_parameters(case: Case) -> list[Any]:
+    return [value for value in case.params.values() if isinstance(value, np.dtype)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache, lru_cache
 
-from tests.laws.cases import Case, cases_of, covering_cases, large_cases_of, longest, with_all_kinds
+from tests.laws.cases import Case, cases_of, covering_cases, kinds, large_cases_of, longest, with_all_kinds
 from tests.laws.comparing import check_case, check_close
 from tests.laws.machines import WIDTHS, Native, Width, run_loops, together
 from tests.laws.sampling import THOROUGH, generator, primitives_with, sampled
@@ -44,20 +44,22 @@ Dealt = tuple[tuple[Case, ...], Scheduled, Sequence[Width]]
 
 @lru_cache(maxsize=2)
 def dealt(primitive: Primitive) -> tuple[Dealt, ...]:
-    """The long cases as programs, each with widths of vectors besides this machine's own at which it is tried.
+    """Long cases as programs, each with widths of vectors besides this machine's own at which it is tried.
 
-    The cases of a dtype are tried at one of them, which differs from primitive to primitive, and so is each case
-    where dtypes are fewer than widths; thoroughly, at all.
+    The cases of a dtype have one of the widths, which differs from primitive to primitive, and so has each case where
+    dtypes are fewer than widths. Of many dtypes one width is tried, in turn; thoroughly, all at every width.
     """
     cases = long_cases(primitive.name)
     if THOROUGH:
         return ((cases, scheduled(cases), OTHER),)
-    turn, chosen = CATALOGUE.index(primitive), dtypes_in(cases)
+    turn, dtypes = CATALOGUE.index(primitive), dtypes_in(cases)
+    few = len(dtypes) < len(OTHER)
     shares: list[list[Case]] = [[] for _ in OTHER]
     for number, case in enumerate(cases):
-        place = number if len(chosen) < len(OTHER) else chosen.index(dtypes_of(case))
-        shares[(turn + place) % len(OTHER)].append(case)
-    return tuple((tuple(share), scheduled(share), (bits,)) for share, bits in zip(shares, OTHER, strict=True) if share)
+        shares[(turn + (number if few else dtypes.index(dtypes_of(case)))) % len(OTHER)].append(case)
+    tried = [(tuple(share), (bits,)) for share, bits in zip(shares, OTHER, strict=True) if share]
+    chosen = tried if few else [tried[turn // 2 % len(tried)]]
+    return tuple((share, scheduled(share), widths) for share, widths in chosen)
 
 
 def dtypes_of(case: Case) -> tuple[object, ...]:
@@ -76,26 +78,28 @@ def scheduled(cases: Sequence[Case]) -> Scheduled:
 
 
 @lru_cache(maxsize=2)
+def interpreted(primitive: Primitive) -> tuple[tuple[Case, ...], Scheduled]:
+    """The cases to interpret, and them as one program."""
+    cases = interpreted_cases(primitive.name)
+    return cases, scheduled(cases)
+
+
+@lru_cache(maxsize=2)
 def compiled(primitive: Primitive) -> tuple[tuple[tuple[Case, ...], Native], ...]:
-    """All of a primitive's cases as programs, the long ones first, and with the short ones those to interpret."""
-    long = long_cases(primitive.name)
-    wanted = dict.fromkeys((*covered(primitive.name), *interpreted_cases(primitive.name)))
-    short = tuple(case for case in wanted if case not in long)
-    programs = [(cases, Native(program)) for cases, program, _ in dealt(primitive)]
-    return (*programs, *([(short, Native(scheduled(short)))] if short else []))
+    """All of a primitive's cases as programs: those for other widths and those to interpret as there, and the rest."""
+    programs = [(cases, program) for cases, program, _ in dealt(primitive)]
+    if interpreted_cases(primitive.name):
+        programs.append(interpreted(primitive))
+    met = {case for cases, _ in programs for case in cases}
+    rest = tuple(case for case in covered(primitive.name) if case not in met)
+    programs += [(rest, scheduled(rest))] if rest else []
+    return tuple((cases, Native(program)) for cases, program in programs)
 
 
 @lru_cache(maxsize=2)
 def compiled_for_widths(primitive: Primitive) -> tuple[tuple[tuple[Case, ...], Width, Native], ...]:
-    """Long cases as programs for other widths of vectors than this machine's own: of the shares one in turn.
-
-    Thoroughly, or of few dtypes, all shares.
-    """
-    shares = dealt(primitive)
-    turn = CATALOGUE.index(primitive)
-    every = THOROUGH or len(dtypes_in(long_cases(primitive.name))) < len(OTHER)
-    chosen = shares if every else [shares[turn // 2 % len(shares)]]
-    return tuple((cases, bits, Native(program, bits)) for cases, program, widths in chosen for bits in widths)
+    """Long cases as programs for other widths of vectors than this machine's own."""
+    return tuple((cases, bits, Native(program, bits)) for cases, program, widths in dealt(primitive) for bits in widths)
 
 
 @lru_cache(maxsize=4)
@@ -140,23 +144,26 @@ def test_bits_do_not_depend_on_the_width_of_vectors(primitive: Primitive, seed: 
 
 @cache
 def shared_cases(primitive: Primitive) -> tuple[Case, ...]:
-    """The long cases that threads share: with all dtypes of a primitive, and a sixth of the rest; thoroughly, all.
+    """The cases that threads share: large ones, long ones with the other dtypes, and a sixth of the rest.
 
-    Elements that do not depend on each other are shared in one way, whichever dtype: a third of the dtypes, in turn.
+    Elements that do not depend on each other are shared in one way, whichever dtype: of either a third, in turn.
+    Thoroughly, all.
     """
-    cases = long_cases(primitive.name)
+    cases, large = long_cases(primitive.name), covering_cases(large_cases_of(primitive.name))
     if THOROUGH:
-        return cases
-    first = with_all_kinds(cases)
-    rest = [case for case in cases if case not in first]
+        return (*cases, *large)
+    met = {kind for case in large for kind in kinds(case)}
+    others = [case for case in with_all_kinds(cases) if not kinds(case) <= met]
+    rest = [case for case in cases if case not in others]
     if isinstance(primitive.lower, Pointwise | Compare | Composite):
-        first = first[CATALOGUE.index(primitive) % 3 :: 3] or first
-    return (*first, *rest[::6])
+        turn = CATALOGUE.index(primitive) % 3
+        large, others = large[turn::3] or large, others[turn::3] or others
+    return (*large, *others, *rest[::6])
 
 
 @lru_cache(maxsize=2)
 def compiled_shared(primitive: Primitive) -> Native:
-    """Long cases as one program, every nest shared by threads, however little it does."""
+    """These cases as one program, every nest shared by threads, however little it does."""
     return Native(schedule(optimize(together([case.program for case in shared_cases(primitive)])), TINY))
 
 
@@ -180,23 +187,6 @@ def test_bits_do_not_depend_on_the_number_of_threads(primitive: Primitive, seed:
                 check_close(a, b, None, f"{case}: threads against one", xs)
 
 
-@primitives_with(lambda p: not isinstance(p.lower, NoRule) and bool(large_cases_of(p.name)), "llvm")
-@sampled(1)
-def test_large_arrays_are_the_reference_on_any_number_of_threads(primitive: Primitive, seed: int) -> None:
-    cases = covering_cases(large_cases_of(primitive.name))
-    values = drawn(cases, seed)
-    flat = [x for xs in values for x in xs]
-    program = Native(schedule(optimize(together([case.program for case in cases])), TINY))
-    with config.using(threads=1):
-        alone = split(program.run(flat), cases)
-    with config.using(threads=3):
-        shared = split(program.run(flat), cases)
-    for case, xs, one, three in zip(cases, values, alone, shared, strict=True):
-        check_case(case, xs, one, run_reference(case.program, xs))
-        for a, b in zip(three, one, strict=True):
-            check_close(a, b, None, f"{case}: threads against one", xs)
-
-
 BY_LIBRARY = Tolerance(16, "NumPy stands for the library's routine, and sums in its own order", absolute=256)
 OF_PRODUCTS = ("conv", "pinv", "lstsq")  # composites, in which NumPy stands for BLAS
 SMALL = 40  # elements in all of a case that is interpreted for more than its dtypes
@@ -209,17 +199,17 @@ def elements(case: Case) -> int:
 
 @cache
 def interpreted_cases(name: str) -> tuple[Case, ...]:
-    """The smallest cases of a primitive that have all its dtypes, and other small ones."""
-    chosen = with_all_kinds(sorted(cases_of(name), key=elements))
-    others = [case for case in cases_of(name) if case not in chosen and elements(case) <= SMALL]
+    """The smallest compiled cases of a primitive that have all its dtypes, and other small ones."""
+    chosen = with_all_kinds(sorted(covered(name), key=elements))
+    others = [case for case in covered(name) if case not in chosen and elements(case) <= SMALL]
     return (*chosen, *others[: max(MANY - len(chosen), 0)])
 
 
 @primitives_with(lambda p: not isinstance(p.lower, NoRule), "llvm")
 @sampled(1)
 def test_interpreted_loops_have_the_bits_of_llvm(primitive: Primitive, seed: int) -> None:
-    cases, native = interpreted_cases(primitive.name), ran(primitive, seed)
-    got = run_loops(scheduled(cases), [x for case in cases for x in native[case][0]])
+    native, (cases, program) = ran(primitive, seed), interpreted(primitive)
+    got = run_loops(program, [x for case in cases for x in native[case][0]])
     for case, mine in zip(cases, split(got, cases), strict=True):
         xs, theirs = native[case]
         for a, b in zip(mine, theirs, strict=True):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
 
-from tests.laws.cases import Case, cases_of, with_all_kinds
+from tests.laws.cases import Case, cases_of, covering_cases, with_all_kinds
 from tests.laws.differences import actives, check_adjoint, check_eager_jvp, check_gradient, check_jvp, check_transpose
 from tests.laws.sampling import THOROUGH, excused, generator, primitives_with, sampled
 from tests.laws.values import Array
@@ -17,10 +18,11 @@ from tracer.primitives.base.reference import run_reference
 from tracer.transforms.jvp import jvp_program
 
 
-def smooth_cases(primitive: Primitive) -> list[Case]:
-    return [
-        c for c in cases_of(primitive.name) if c.smooth is not None and c.is_exact_enough and any(actives(c.program))
-    ]
+@cache
+def smooth_cases(primitive: Primitive) -> Sequence[Case]:
+    return covering_cases(
+        [c for c in cases_of(primitive.name) if c.smooth is not None and c.is_exact_enough and any(actives(c.program))]
+    )
 
 
 def has_jvp(primitive: Primitive) -> bool:
