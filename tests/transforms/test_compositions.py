@@ -1,12 +1,14 @@
 """Transforms combined, singly, by pairs and by triples, over programs with everything in them.
 
 What the outermost transform gives is compared with finite differences, with a loop over calls, or with the program
-itself: compiled, by the reference, and outside jit. Here a fixed choice is tried, under the thorough profile every pair
-with every program; `python -m tests.transforms.hunt` goes on for as long as it is let.
+itself: compiled, by the reference, and outside jit. Here a fixed choice is tried, each compiled and in one other way in
+turn, under the thorough profile every pair with every program in all ways; `python -m tests.transforms.hunt` goes on
+for as long as it is let.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 from random import Random
 from typing import Any
@@ -16,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.laws.sampling import THOROUGH
-from tests.transforms.combining import BY_NAME, TRANSFORMS, Chain, allowed, chains, check
+from tests.transforms.combining import BY_NAME, TRANSFORMS, WAYS, Chain, allowed, chains, check
 from tests.transforms.examples import EXAMPLES
 
 SINGLES_EACH, PAIRS_EACH, TRIPLES_EACH = (len(TRANSFORMS), len(TRANSFORMS) ** 2, 60) if THOROUGH else (1, 1, 1)
@@ -53,6 +55,11 @@ def shares(length: int, each: int, some: int | None = None) -> dict[str, list[Ch
 SINGLES, PAIRS, TRIPLES = shares(1, SINGLES_EACH, SOME), shares(2, PAIRS_EACH), shares(3, TRIPLES_EACH, SOME)
 
 
+def in_turn(number: int) -> Sequence[str]:
+    """One of the ways besides compiling, in turn; thoroughly, all."""
+    return WAYS if THOROUGH else [WAYS[number % len(WAYS)]]
+
+
 def test_there_are_enough_programs_and_every_transform_is_tried_in_every_place() -> None:
     """Of the pairs a twelfth are tried here; `scripts/hunt compositions` tries all, over all programs."""
     assert len(EXAMPLES) >= 95
@@ -68,26 +75,26 @@ def test_there_are_enough_programs_and_every_transform_is_tried_in_every_place()
 @pytest.mark.parametrize("name", SINGLES)
 def test_single_transforms(name: str) -> None:
     for chain in SINGLES[name]:
-        check(EXAMPLES[name], chain)
+        check(EXAMPLES[name], chain, in_turn(list(SINGLES).index(name)))
 
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_pairs(name: str) -> None:
     for chain in PAIRS[name]:
-        check(EXAMPLES[name], chain)
+        check(EXAMPLES[name], chain, in_turn(list(PAIRS).index(name)))
 
 
 @pytest.mark.parametrize("name", TRIPLES)
 def test_triples(name: str) -> None:
     for chain in TRIPLES[name]:
-        check(EXAMPLES[name], chain)
+        check(EXAMPLES[name], chain, in_turn(list(TRIPLES).index(name)))
 
 
 @settings(max_examples=1000 if THOROUGH else 5)
 @given(st.sampled_from(sorted(EXAMPLES)), st.lists(st.sampled_from(TRANSFORMS), min_size=1, max_size=4))
 def test_drawn_compositions(name: str, chain: Chain) -> None:
     if allowed(EXAMPLES[name], chain) and sum(t.differences for t in chain) <= 3:
-        check(EXAMPLES[name], chain)
+        check(EXAMPLES[name], chain, in_turn(len(chain)))
 
 
 @pytest.mark.parametrize(

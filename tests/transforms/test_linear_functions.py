@@ -107,8 +107,9 @@ def looped_rule(v: Any) -> Any:
 
 looped_rule.defjvp(lambda primals, tangents: tracer.jvp(loop, primals, tangents))
 LOOPS = [
-    loop, nested_loops, tracer.checkpoint(loop), scaled, tracer.grad(loop), tracer.grad(nested_loops), looped_rule,
-    *([tracer.grad(tracer.grad(loop))] if THOROUGH else []), lambda v: tracer.jvp(tracer.grad(loop), (v,), (1.0,))[1],
+    loop, nested_loops, tracer.checkpoint(loop), scaled, tracer.grad(loop), looped_rule,
+    lambda v: tracer.jvp(tracer.grad(loop), (v,), (1.0,))[1],
+    *([tracer.grad(nested_loops), tracer.grad(tracer.grad(loop))] if THOROUGH else []),
 ]  # fmt: skip
 
 
