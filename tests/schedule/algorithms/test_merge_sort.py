@@ -71,8 +71,8 @@ def test_arrays_of_any_length_sort(dtype: str) -> None:
 def test_any_axis_sorts_and_payloads_follow_stably(dtype: str) -> None:
     x, y = values(dtype, 3, 21, 2), values(dtype, 3, 21, 2, seed=1)
     positions = np.arange(x.size).reshape(x.shape)
-    check(lambda x, y, i: [r for d in range(3) for r in sort((x, y, i), d)], x, y, positions)
-    check(lambda x, y, i: sort((x, y, i), 1, num_keys=2), x, y, positions)
+    by_axis = lambda *xs: [r for d in range(3) for r in sort(xs, d)]  # noqa: E731
+    check(lambda *xs: [*by_axis(*xs), *sort(xs, 1, num_keys=2)], x, y, positions)
 
 
 def test_several_keys_and_payloads_of_other_dtypes() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.codegen.llvm import scalar_model
 from tests.codegen.llvm.llvm_programs import WIDTHS, at, edges, loop, module_of, pairs, run, same
-from tests.grids import covering
+from tests.grids import THOROUGH, covering
 from tracer.ir.dtypes import (
     BF16,
     BOOL,
@@ -136,12 +136,15 @@ def converted(source: DType, target: DType) -> Any:
 
 
 def samples(source: DType) -> np.ndarray[Any, Any]:
-    """Edges; every value of a short float; for longer floats values at and beside the ties of shorter formats."""
+    """Edges; every value of a short float, of two bytes every seventh, thoroughly all; for longer floats values at and
+    beside the ties of shorter formats."""
     if not is_float(source):
         return edges(source)
     if source.itemsize <= 2:
         word = np.dtype(f"u{source.itemsize}")
-        return np.arange(1 << bits(source), dtype=np.uint32).astype(word).view(source)
+        step = 7 if source.itemsize == 2 and not THOROUGH else 1
+        every = np.arange(0, 1 << bits(source), step, dtype=np.uint32).astype(word).view(source)
+        return np.concatenate([edges(source), every]) if step > 1 else every
     ties = np.arange(0, 1 << 31, 0x64000, dtype=np.int64).astype(np.int32).view(np.float32)
     with np.errstate(all="ignore"):
         near = ties.astype(np.float64) * (1 + 1e-9)
