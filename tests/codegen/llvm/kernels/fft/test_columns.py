@@ -89,4 +89,5 @@ def test_radices_of_columns_are_as_few_as_sixteens_allow() -> None:
             assert len(found) > 1
             assert max(found) <= 16
     assert column_radices(512) == (8, 8, 8)
+    assert column_radices(16, 8) == (4, 4)
     assert column_radices(2048) == (16, 16, 8)

@@ -1,19 +1,32 @@
 """Passes of Fourier transforms on columns of an array: the first loads them, the last stores them.
 
-    void tracer_fft_first8_f64(ptr x, ptr y, ptr w, i64 m, i64 step)
+    void tracer_fft_first8_f64(ptr x, ptr y, ptr w, i64 m, i64 step, i64 swap)
     void tracer_fft_middle8_f64(ptr x, ptr y, ptr w, i64 m, i64 l)
     void tracer_fft_last8_f64(ptr x, ptr y, i64 l, i64 step, i64 end, double scale)
+    void tracer_fft_begin8_f64(ptr x, ptr y, ptr w, i64 m, i64 step, i64 swap)
+    void tracer_fft_turn8_f64(ptr x, ptr y, i64 l, i64 step, ptr starts, ptr lanes)
+    void tracer_fft_end8_f64(ptr x, ptr y, i64 l, i64 step, i64 swap, double scale)
 
-Each is a pass of `butterflies` in a module of its own. The first one has l = 1, the last one m = 1 and no roots.
-The array has `step` numbers from one row to the next. end: 0, or n, whereupon results go to rows n, n - 1, n - 2 ...
-instead of 0, 1, 2 ..., the first one to row 0.
+Each is a pass of `butterflies` in a module of its own. A first pass has l = 1, a last one m = 1 and no roots. The array
+has `step` numbers from one row to the next. end: 0, or n, whereupon results go to rows n, n - 1, n - 2 ... instead of
+0, 1, 2 ..., the first one to row 0. "first" and "last" take as many columns as a vector has numbers, at least eight.
+The passes of `lines`, "begin", "turn" and "end", take eight. They exchange real and imaginary parts where `swap` holds,
+which "first" does not read. "turn" multiplies row k by starts[k], of all columns, and lanes[k], of each.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from tracer.codegen.llvm.kernels.fft.butterflies import LANES, RADICES, Code, lanes_of, shaped_pass_text, transform
+from tracer.codegen.llvm.kernels.fft.butterflies import (
+    LANES,
+    RADICES,
+    Code,
+    Pair,
+    lanes_of,
+    shaped_pass_text,
+    transform,
+)
 from tracer.codegen.llvm.kernels.fft.layouts import text_of
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import loop
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import Shape, attributes
@@ -28,15 +41,17 @@ def wide_shape(kind: str, vector_bits: int | None = None) -> Shape:
     return s if s.lanes > LANES else lanes_of(kind, vector_bits)
 
 
-def column_radices(n: int) -> tuple[int, ...]:
+def column_radices(n: int, most: int = 16) -> tuple[int, ...]:
     """Return the radices of a length with no prime factor above 13. A lone radix follows 1, which only loads.
+
+    most: the largest power of two among them.
 
     >>> column_radices(1024), column_radices(96), column_radices(7)
     ((16, 8, 8), (8, 4, 3), (1, 7))
     """
     bits = (n & -n).bit_length() - 1
     odd, found = n >> bits, list[int]()
-    passes = -(-bits // 4)
+    passes = -(-bits // (most.bit_length() - 1))
     for i in range(passes):
         found.append(1 << (bits + passes - 1 - i) // passes)
     for radix in (3, 5, 7, 11, 13):
@@ -48,12 +63,21 @@ def column_radices(n: int) -> tuple[int, ...]:
 
 def first_text(radix: int, kind: str, vector_bits: int | None = None) -> str:
     """Return the module of the pass that loads columns."""
-    s = wide_shape(kind, vector_bits)
+    return _first(radix, wide_shape(kind, vector_bits), f"{PASS}first{radix}_{kind}", swaps=False)
+
+
+def begin_text(radix: int, kind: str, vector_bits: int | None = None) -> str:
+    """Return the module of the pass that loads columns of a line."""
+    return _first(radix, lanes_of(kind, vector_bits), f"{PASS}begin{radix}_{kind}", swaps=True)
+
+
+def _first(radix: int, s: Shape, name: str, *, swaps: bool) -> str:
     ends = []
     for turned in (False, True):
         c = Code(s, "w" if turned else "a")
         rows = [c.at("%x.p" if turned else "%x", f"%from.{j}") for j in range(radix)]
-        y = transform(c, [c.load_in_turn(row) for row in rows])
+        x = [c.load_in_turn(row) for row in rows]
+        y = transform(c, [_swapped(c, pair) for pair in x] if swaps else x)
         for k, each in enumerate(y):
             w = (c.spread("%w.p", 2 * k - 2), c.spread("%w.p", 2 * k - 1)) if turned and k else None
             c.store_pair(c.times(each, w) if w else each, "%y.p" if turned else "%y", 2 * s.lanes * k)
@@ -70,8 +94,9 @@ def first_text(radix: int, kind: str, vector_bits: int | None = None) -> str:
 {ends[1]}"""
     return f"""\
 declare {s.vector} @llvm.fma.{s.suffix}({s.vector}, {s.vector}, {s.vector})
-define void @{PASS}first{radix}_{kind}(ptr noalias %x, ptr noalias %y, ptr noalias %w, i64 %m, i64 %step) #0 {{
+define void @{name}(ptr noalias %x, ptr noalias %y, ptr noalias %w, i64 %m, i64 %step, i64 %swap) #0 {{
 entry:
+  %is.swapped = icmp ne i64 %swap, 0
   %part = mul i64 %m, %step
 {places}
 {ends[0]}
@@ -80,6 +105,13 @@ entry:
 }}
 {attributes(s)}
 """
+
+
+def _swapped(c: Code, x: Pair) -> Pair:
+    """Return both parts, exchanged where `%is.swapped` holds."""
+    v = c.s.vector
+    re, im = (c.let(f"select i1 %is.swapped, {v} {a}, {v} {b}") for a, b in ((x[1], x[0]), (x[0], x[1])))
+    return re, im
 
 
 def middle_text(radix: int, kind: str, vector_bits: int | None = None) -> str:
@@ -91,32 +123,85 @@ def last_text(radix: int, kind: str, vector_bits: int | None = None) -> str:
     """Return the module of the pass that stores columns."""
     s = wide_shape(kind, vector_bits)
     c = Code(s, "c")
-    y = transform(c, [c.load_pair("%x.q", f"%from.{j}") for j in range(radix)])
-    for k, (re, im) in enumerate(y):
-        c.store_in_turn((c.mul(re, "%factor"), c.mul(im, "%factor")), c.at("%y.q" if k else "%y.first", f"%to.{k}"))
-    places = "\n".join(f"  %from.{j} = mul i64 %line, {j}\n  %to.{j} = mul i64 %apart, {j}" for j in range(radix))
+    for k, pair in enumerate(_transformed(c, radix)):
+        c.store_in_turn(_scaled(c, pair), c.at("%y.q" if k else "%y.first", f"%to.{k}"))
+    start = """\
+  %is.back = icmp ne i64 %flag, 0
+  %before = sub i64 0, %rows
+  %after = select i1 %is.back, i64 %before, i64 %rows"""
+    place = """\
+  %q.back = sub i64 %flag, %q
+  %row = select i1 %is.back, i64 %q.back, i64 %q"""
+    first = """\
+  %is.zero = icmp eq i64 %q, 0
+  %y.first = select i1 %is.zero, ptr %y, ptr %y.q"""
+    return _stored(c, radix, f"{PASS}last{radix}_{kind}", f"i64 %flag, {s.element} %scale", (start, place, first))
+
+
+def end_text(radix: int, kind: str, vector_bits: int | None = None) -> str:
+    """Return the module of the pass that stores columns of a line."""
+    s = lanes_of(kind, vector_bits)
+    c = Code(s, "c")
+    for k, pair in enumerate(_transformed(c, radix)):
+        c.store_in_turn(_swapped(c, _scaled(c, pair)), c.at("%y.q", f"%to.{k}"))
+    start = "  %is.swapped = icmp ne i64 %flag, 0\n" + _AFTER
+    return _stored(c, radix, f"{PASS}end{radix}_{kind}", f"i64 %flag, {s.element} %scale", (start, _ROW, ""))
+
+
+def turn_text(radix: int, kind: str, vector_bits: int | None = None) -> str:
+    """Return the module of the pass that stores columns of a line times roots of unity."""
+    s = lanes_of(kind, vector_bits)
+    c = Code(s, "c")
+    for k, pair in enumerate(_transformed(c, radix)):
+        row = c.let(f"add i64 %q, %row.{k}")
+        start = c.at("%starts", c.let(f"mul i64 {row}, 2"))
+        each = c.load_pair("%lanes", c.let(f"mul i64 {row}, {2 * s.lanes}"))
+        w = c.times(each, (c.spread(start, 0), c.spread(start, 1)))
+        c.store_in_turn(c.times(pair, w), c.at("%y.q", f"%to.{k}"))
+    rows = "\n".join(f"  %row.{k} = mul i64 %l, {k}" for k in range(radix))
+    given = "ptr noalias %starts, ptr noalias %lanes"
+    return _stored(c, radix, f"{PASS}turn{radix}_{kind}", given, (f"{rows}\n{_AFTER}", _ROW, ""))
+
+
+_AFTER: Final = "  %after = add i64 %rows, 0"
+_ROW: Final = "  %row = add i64 %q, 0"
+
+
+def _transformed(c: Code, radix: int) -> list[Pair]:
+    return transform(c, [c.load_pair("%x.q", f"%from.{j}") for j in range(radix)])
+
+
+def _scaled(c: Code, x: Pair) -> Pair:
+    return c.mul(x[0], "%factor"), c.mul(x[1], "%factor")
+
+
+def _stored(c: Code, radix: int, name: str, given: str, setup: tuple[str, str, str]) -> str:
+    """Return the module of a last pass.
+
+    given: its last parameters. setup: the text of `%after`, the numbers from a result to the next; of `%row`, the row
+    of the first result at q; and of further names.
+    """
+    s, (start, row, more) = c.s, setup
+    places = "\n".join(f"  %from.{j} = mul i64 %line, {j}\n  %to.{j} = mul i64 %after, {j}" for j in range(radix))
+    factor = f"""\
+  %factor.one = insertelement {s.vector} poison, {s.element} %scale, i64 0
+  %factor = shufflevector {s.vector} %factor.one, {s.vector} poison, <{s.lanes} x i32> zeroinitializer"""
     body = f"""\
   %x.skip = mul i64 %q, {2 * s.lanes}
   %x.q = getelementptr {s.element}, ptr %x, i64 %x.skip
-  %q.back = sub i64 %end, %q
-  %row = select i1 %is.back, i64 %q.back, i64 %q
+{row}
   %y.skip = mul i64 %row, %step
   %y.q = getelementptr {s.element}, ptr %y, i64 %y.skip
-  %is.zero = icmp eq i64 %q, 0
-  %y.first = select i1 %is.zero, ptr %y, ptr %y.q
+{more}
 {text_of(c)}"""
     return f"""\
 declare {s.vector} @llvm.fma.{s.suffix}({s.vector}, {s.vector}, {s.vector})
-define void @{PASS}last{radix}_{kind}(ptr noalias %x, ptr noalias %y, i64 %l, i64 %step, i64 %end, \
-{s.element} %scale) #0 {{
+define void @{name}(ptr noalias %x, ptr noalias %y, i64 %l, i64 %step, {given}) #0 {{
 entry:
-  %factor.one = insertelement {s.vector} poison, {s.element} %scale, i64 0
-  %factor = shufflevector {s.vector} %factor.one, {s.vector} poison, <{s.lanes} x i32> zeroinitializer
-  %is.back = icmp ne i64 %end, 0
   %line = mul i64 %l, {2 * s.lanes}
-  %after = mul i64 %l, %step
-  %before = sub i64 0, %after
-  %apart = select i1 %is.back, i64 %before, i64 %after
+  %rows = mul i64 %l, %step
+{factor if "%scale" in given else ""}
+{start}
 {places}
 {loop("q", "0", "%l", 1, body)}
   ret void
@@ -125,4 +210,11 @@ entry:
 """
 
 
-TEXTS: Final = {"first": first_text, "middle": middle_text, "last": last_text}
+TEXTS: Final = {
+    "first": first_text,
+    "middle": middle_text,
+    "last": last_text,
+    "begin": begin_text,
+    "turn": turn_text,
+    "end": end_text,
+}

@@ -18,7 +18,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from tracer.codegen.llvm.kernels.fft.butterflies import LANES, Code, lanes_of
+from tracer.codegen.llvm.kernels.fft.butterflies import LANES, lanes_of
 from tracer.codegen.llvm.kernels.fft.convolved import convolution_texts
 from tracer.codegen.llvm.kernels.fft.layouts import (
     APART,
@@ -29,15 +29,15 @@ from tracer.codegen.llvm.kernels.fft.layouts import (
     WHOLE,
     load_text,
     store_text,
-    text_of,
 )
 from tracer.codegen.llvm.kernels.fft.real_lines import real_texts
 from tracer.codegen.llvm.kernels.fft.shared_texts import GIVEN, freed, memory, planned
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept, loop
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import Shape, attributes
-from tracer.codegen.llvm.toolchain.native_text import routines
+from tracer.codegen.llvm.toolchain.native_text import expanded, routines
 
 NAME: Final = "tracer_fft_lines_"
+_FIXED: Final = ("steps", "between", "turned_columns")
 PARAMETERS: Final = "ptr, ptr, i64, i64, i64, i64, double, i64, ptr, ptr"
 
 
@@ -56,7 +56,7 @@ declare {s.vector} @llvm.fma.{s.suffix}({s.vector}, {s.vector}, {s.vector})
 declare {one.vector} @llvm.fma.{one.suffix}({one.vector}, {one.vector}, {one.vector})
 {load_text(s)}
 {store_text(s)}
-{routines(Path(__file__).parents[1] / "ll" / "fft", ("steps",))}{_times(s)}
+{expanded(routines(Path(__file__).parents[1] / "ll" / "fft", _FIXED), {"Line.element": s.element})}
 {real_texts(s, one)}
 {_at_once(s)}
 {_columns(s)}
@@ -67,27 +67,6 @@ declare {one.vector} @llvm.fma.{one.suffix}({one.vector}, {one.vector}, {one.vec
 {_entry(s, kind)}
 {attributes(s)}
 """
-
-
-# In buffers
-
-
-def _times(s: Shape) -> str:
-    """Return the function that multiplies each place of a buffer by its own number and one for every lane."""
-    c = Code(s, "c")
-    w = c.times(c.load_pair("%lanes", "%at"), (c.spread("%w", 0), c.spread("%w", 1)))
-    c.store_pair(c.times(c.load_pair("%buffer", "%at"), w), "%buffer", "%at")
-    body = f"""\
-  %at = mul i64 %i, {WHOLE}
-  %w.at = mul i64 %i, 2
-  %w = getelementptr {s.element}, ptr %starts, i64 %w.at
-{text_of(c)}"""
-    return f"""\
-define internal void @times(ptr noalias %buffer, ptr noalias %starts, ptr noalias %lanes, i64 %count) #0 {{
-entry:
-{loop("i", "0", "%count", 1, body)}
-  ret void
-}}"""
 
 
 # Blocks of lines, and lines in two steps
@@ -227,21 +206,15 @@ def _columns(s: Shape) -> str:
   %skip = mul i64 %column, 2
   %x.b = getelementptr {s.element}, ptr %x, i64 %skip
   %y.b = getelementptr {s.element}, ptr %y, i64 %skip
-{_lanes(s, "from", "%x.b", "0")}
-{_lanes(s, "to", "%y.b", "0")}
-  call void @load(ptr %one, ptr %from, i64 {BESIDE}, i64 %n1, i64 %step, i64 1, i64 %is.back)
-  %z = call ptr @steps(ptr %first, ptr %one, ptr %two)
   %w.at = mul i64 %b, %w.step
   %w = getelementptr {s.element}, ptr %starts, i64 %w.at
-  call void @times(ptr %z, ptr %w, ptr %lanes, i64 %n1)
-  call void @store(ptr %z, ptr %to, i64 {BESIDE}, i64 %n1, i64 %step, i64 1, i64 0, {s.element} 1.0)"""
+  call void @turned.columns(ptr %x.b, ptr %y.b, ptr %one, ptr %two, i64 %step, i64 %is.back, ptr %w, ptr %lanes, \
+ptr %first)"""
     return f"""\
 define internal void @columns(ptr %given, i64 %begin, i64 %end) #0 {{
 entry:
 {kept(*_HALF)}
 {planned("n1", "n2", "first", "starts", "lanes")}
-  %from = alloca [{LANES} x ptr], align 64
-  %to = alloca [{LANES} x ptr], align 64
   %numbers = mul i64 %n1, {WHOLE}
   %all = mul i64 %numbers, 2
 {memory(s, "one", "%all")}
@@ -265,10 +238,9 @@ def _rows(s: Shape) -> str:
   %y.skip = mul i64 %row, 2
   %y.b = getelementptr {s.element}, ptr %y, i64 %y.skip
 {_lanes(s, "from", "%x.b", "%row.step")}
-{_lanes(s, "to", "%y.b", "0")}
   call void @load(ptr %one, ptr %from, i64 {ROWS}, i64 %n2, i64 %row.block, i64 1, i64 0)
-  %z = call ptr @steps(ptr %second, ptr %one, ptr %two)
-  call void @store(ptr %z, ptr %to, i64 {BESIDE}, i64 %n2, i64 %step, i64 1, i64 %is.back, {s.element} %scale)"""
+  %z = call ptr @between(ptr %second, i64 0, ptr %one, ptr %two)
+  call void @last.pass(ptr %second, ptr %z, ptr %y.b, i64 %step, i64 %is.back, {s.element} %scale)"""
     return f"""\
 define internal void @rows(ptr %given, i64 %begin, i64 %end) #0 {{
 entry:
@@ -276,7 +248,6 @@ entry:
 {_scale(s)}
 {planned("n1", "n2", "second")}
   %from = alloca [{LANES} x ptr], align 64
-  %to = alloca [{LANES} x ptr], align 64
   %numbers = mul i64 %n2, {WHOLE}
   %all = mul i64 %numbers, 2
 {memory(s, "one", "%all")}

@@ -86,11 +86,7 @@ def _made(kind: str, form: str, n: int, n1: int, longer: int, address_of: Addres
         case "halves":
             return (roots(np.arange(n // 2 + 1), 2 * n, kind),)
         case "columns":
-            chosen = column_radices(n)
-            parts = ("first", *("middle" for _ in chosen[2:]), "last")
-            return _steps(
-                kind, n, [(r, f"{PASS}{part}{r}_{kind}") for r, part in zip(chosen, parts, strict=True)], address_of
-            )
+            return _steps(kind, n, _column_passes(kind, n), address_of)
         case "between":
             table = roots(np.outer(np.arange(n // n1), np.arange(n1)), n, kind)
             blocks = table.reshape(n // n1 // LANES, LANES, n1, 2)
@@ -102,8 +98,11 @@ def _made(kind: str, form: str, n: int, n1: int, longer: int, address_of: Addres
 def _plan(kind: str, n: int, n1: int, longer: int, real: bool, address_of: Address) -> tuple[Any, ...]:
     h = longer or (n // 2 if real else n)
     n2 = h // n1 if n1 else 0
-    first = _steps(kind, n1 or h, _passes(kind, n1 or h), address_of)
-    second = _steps(kind, n2, _passes(kind, n2), address_of) if n2 else ()
+    if n1:
+        first = _steps(kind, n1, _line_passes(kind, n1, "turn", "begin"), address_of)
+        second = _steps(kind, n2, _line_passes(kind, n2, "end"), address_of)
+    else:
+        first, second = _steps(kind, h, [(radix, f"{NAME}{radix}_{kind}") for radix in radices(h)], address_of), ()
     starts, lanes = _between(kind, n1, n2) if n1 else (np.zeros(0), np.zeros(0))
     halves = roots(np.arange(h // 2 + 1), 2 * h, kind) if real else np.zeros(0)
     chirp, spectrum = _chirp(kind, n, longer) if longer else (np.zeros(0), np.zeros(0))
@@ -123,8 +122,22 @@ def _chirp(kind: str, n: int, longer: int) -> tuple[Any, Any]:
     return chirp.astype(REAL[kind]), spectrum.view(np.float64).astype(REAL[kind])
 
 
-def _passes(kind: str, n: int) -> list[tuple[int, str]]:
-    return [(radix, f"{NAME}{radix}_{kind}") for radix in radices(n)]
+def _column_passes(kind: str, n: int) -> list[tuple[int, str]]:
+    chosen = column_radices(n)
+    parts = ("first", *("middle" for _ in chosen[2:]), "last")
+    return [(radix, f"{PASS}{part}{radix}_{kind}") for radix, part in zip(chosen, parts, strict=True)]
+
+
+def _line_passes(kind: str, n: int, last: str, first: str = "") -> list[tuple[int, str]]:
+    """Return the passes of one of two steps of a line. A step that loads rows has no first pass of its own."""
+    chosen = column_radices(n, 8)
+    if chosen[0] == 1 and not first:
+        chosen = chosen[1:]
+    names = [f"{NAME}{radix}_{kind}" for radix in chosen]
+    if first:
+        names[0] = f"{PASS}{first}{chosen[0]}_{kind}"
+    names[-1] = f"{PASS}{last}{chosen[-1]}_{kind}"
+    return list(zip(chosen, names, strict=True))
 
 
 def _steps(kind: str, n: int, passes: Sequence[tuple[int, str]], address_of: Address) -> tuple[Any, ...]:
