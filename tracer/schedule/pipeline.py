@@ -30,6 +30,7 @@ from tracer.schedule.gpu.mapping import GpuSchedule, map_to_gpu
 from tracer.schedule.gpu.narrow_indices import narrow_indices
 from tracer.schedule.gpu.reduction_chunks import chunk_reductions
 from tracer.schedule.gpu.row_programs import folds, has_blocks
+from tracer.schedule.gpu.scatter_chunks import chunk_scatters
 from tracer.schedule.gpu.wide_accesses import align_buffers
 from tracer.schedule.loops.minmax_keys import key_minmax
 from tracer.schedule.loops.reduction_splitting import split_reductions
@@ -91,6 +92,7 @@ GPU_PIPELINE: Final[tuple[LoopPass, ...]] = (
     LoopPass("fuse_rows", partial(fuse_rows, runs_rows=has_blocks, with_values=True), targeted=True),
     LoopPass("fold_storage", partial(fold_storage, may_fold=folds)),
     LoopPass("allocate_arena", allocate_arena),
+    LoopPass("chunk_scatters", chunk_scatters),
     LoopPass("chunk_reductions", chunk_reductions),
     LoopPass("align_buffers", align_buffers),
     LoopPass("join_maps", join_maps),

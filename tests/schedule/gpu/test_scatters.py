@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
+import tracer.numpy as tnp
 from tests.schedule.gpu.test_mapping import extent, kernel_loops, mapped, run
+from tracer import vmap
 from tracer.codegen.reference.interpreter import Order
 from tracer.codegen.status import Status
+from tracer.ir.loop import Block, Constant, For, LoopKind, Module
+from tracer.ir.loop.walk import blocks_of
 from tracer.ir.program import Program
 from tracer.ir.target import CUDA
 from tracer.ir.types import array_type
+from tracer.ops import segment_sum
 from tracer.passes.pipeline import optimize
 from tracer.primitives.base.reference import run_reference
+from tracer.schedule.gpu.scatter_chunks import chunk_scatters
+from tracer.schedule.pipeline import GPU_PIPELINE, LoopPass
 from tracer.trace.stage import stage
 
 
@@ -72,6 +80,80 @@ def test_a_histogram_shares_its_cells(rng: np.random.Generator) -> None:
 def test_many_threads_share_a_scatter(rows: int, columns: int, dtype: str, threads: int) -> None:
     shapes = ((dtype, (rows, columns)), ("int64", (4096,)), (dtype, (4096, columns)))
     assert threads <= threads_of(scatter(lambda a, i, x: a.at[i].add(x), *shapes))
+
+
+IN_SHORT_CHUNKS = tuple(
+    LoopPass(each.name, partial(chunk_scatters, chain=64)) if each.name == "chunk_scatters" else each
+    for each in GPU_PIPELINE[:-1]
+)
+LONG: dict[str, tuple[Callable[..., Any], tuple[int, ...], tuple[int, ...], str]] = {
+    "sums": (lambda a, i, x: a.at[i].add(x), (40,), (), "float32"),
+    "sums_of_integers": (lambda a, i, x: a.at[i].add(x), (40, 3), (3,), "int32"),
+    "products": (lambda a, i, x: a.at[i].mul(x), (3,), (), "float64"),
+    "maxima_in_a_stack": (vmap(lambda a, i, x: a.at[i].max(x), in_axes=(0, None, None)), (2, 40), (), "float16"),
+    "last_row_wins": (lambda a, i, x: a.at[i].set(x), (40, 3), (3,), "float32"),
+    "last_of_a_stack_wins": (vmap(lambda a, i, x: a.at[i].set(x), in_axes=(0, None, None)), (2, 40), (), "int8"),
+    "some_are_left_out": (lambda a, i, x: a.at[i].set(x, mode="drop"), (35,), (), "float32"),
+}
+"""Functions of an array of few cells, 4,500 indices and updates: shapes of the array and a window, a dtype."""
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_scatters_run_in_chunks(name: str, rng: np.random.Generator) -> None:
+    function, shape, window, dtype = LONG[name]
+    program = scatter(function, (dtype, shape), ("int64", (300,)), (dtype, (300, *window)))
+    a, x = (9 * rng.standard_normal(s) for s in (shape, (300, *window)))
+    i = rng.integers(0, 40 if "left" in name else min(shape[-1 - len(window)], 37), 300)
+    given = [a.astype(dtype), i, (x / 1e4 + 1 if name == "products" else x).astype(dtype)]
+    module = mapped(program, IN_SHORT_CHUNKS).module
+    assert chain_of(module) < 100
+    (wanted,) = run_reference(program, given)
+    found = [run(module, given, order)[1][0] for order in Order]
+    assert len({array.tobytes() for array in found}) == 1
+    if name in ("sums", "products"):
+        np.testing.assert_allclose(found[0].reshape(shape), wanted, rtol=1e-4, atol=1e-4)
+    else:
+        assert found[0].tobytes() == np.asarray(wanted).tobytes()
+
+
+def chain_of(module: Module) -> int:
+    """The longest of the loops that a thread runs in order, loops within counted."""
+    return max(_chain(f.body) for f in module.functions if f.name != module.entry)
+
+
+def _chain(block: Block) -> int:
+    found = 1
+    for s in block.statements:
+        inner = max(map(_chain, blocks_of(s)), default=1)
+        is_serial = isinstance(s, For) and s.kind is LoopKind.SERIAL and isinstance(s.stop, Constant)
+        found = max(found, inner * (int(s.stop.value) if is_serial else 1))  # type: ignore[union-attr]  # a For
+    return found
+
+
+@pytest.mark.parametrize(
+    ("function", "cells", "dtype", "count"),
+    [
+        (lambda a, i, x: a.at[i].add(x), (10,), "float32", 1_000_000),
+        (lambda a, i, x: a.at[i].set(x), (1000, 8), "float32", 300_000),
+        (lambda a, i, x: a + segment_sum(x, i, num_segments=500), (500,), "int32", 2_000_000),
+        (lambda a, i, x: a + tnp.bincount(i, length=256), (256,), "int64", 1_000_000),
+    ],
+)
+def test_no_thread_walks_many_updates(
+    function: Callable[..., Any], cells: tuple[int, ...], dtype: str, count: int
+) -> None:
+    updates = (count, *cells[1:])
+    module = mapped(scatter(function, (dtype, cells), ("int64", (count,)), (dtype, updates))).module
+    assert chain_of(module) <= 4096
+
+
+def test_memory_of_chunks_is_bounded() -> None:
+    """A million cells and updates have four chunks; of more cells than that, each thread walks all updates."""
+    shapes = ("int64", (1 << 20,)), ("float32", (1 << 20,))
+    for cells, chunks in ((1 << 20, 4), (1 << 22, 1)):
+        module = mapped(scatter(lambda a, i, x: a.at[i].add(x), ("float32", (cells,)), *shapes)).module
+        assert chain_of(module) == (1 << 20) // chunks
+        assert module.arena < 1 << 25
 
 
 def test_a_fault_is_the_first_in_the_program_s_order(rng: np.random.Generator) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import reduce
 from math import prod
 from typing import Final
@@ -24,6 +25,7 @@ from tracer.ir.loop import (
     Carry,
     Compute,
     For,
+    Load,
     LoopKind,
     Operand,
     Register,
@@ -83,8 +85,8 @@ def map_columns(axes: Axes, program: RowProgram, loads: Sequence[Statement] = ()
             inside: list[Operand] = [b.compute(ScalarOp.LT, found, limit, name="inside") for found, limit in checks]
             names[axes.registers[-1]] = column
             with _where(b, inside):
-                _add(b, before, names)
-                for buffer, part in zip(shared, _partial(b, phase, names, group, groups), strict=True):
+                own = _with_copies(b, before, names)
+                for buffer, part in zip(shared, _partial(b, phase, own, group, groups), strict=True):
                     b.store(buffer, thread.index, part)
             b.barrier()
             with _where(b, [*inside[: across * width > columns], b.compute(ScalarOp.EQ, group, 0)]):
@@ -108,6 +110,21 @@ def _plain(steps: Sequence[Statement | Phase]) -> list[Statement]:
 def _add(b: Builder, statements: Sequence[Statement], names: dict[Register, Operand]) -> None:
     for s in in_thread(statements, names):
         b.add(s)
+
+
+def _with_copies(
+    b: Builder, statements: Sequence[Statement], names: dict[Register, Operand]
+) -> dict[Register, Operand]:
+    """Write statements with results of their own, since they are written twice. Return the names with them."""
+    own = dict(names)
+    for s in statements:
+        for found in in_thread((s,), own):
+            if isinstance(found, Compute | Load):
+                own[found.result] = result = Register(found.result.dtype, found.result.name)
+                b.add(replace(found, result=result))
+            else:
+                b.add(found)
+    return own
 
 
 def _partial(

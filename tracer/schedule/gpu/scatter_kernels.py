@@ -89,7 +89,8 @@ def _span(address: Address, window: Sequence[For]) -> int:
 def scattered(s: Scatter) -> tuple[Axes, Sequence[Statement]]:
     """Return the independent axes of a scatter's kernel, and the statements of each of their elements."""
     loops = (*s.batch, *s.window)
-    count, destinations = prod(trips(loop) for loop in loops), s.write.buffer.size // max(s.span, 1)
+    count = prod(trips(loop) for loop in loops)
+    destinations = s.write.buffer.size // max(s.span * prod(trips(loop) for loop in s.batch), 1)
     parts = 1
     while 2 * parts * max(count, 1) <= _THREADS and 2 * parts <= destinations:
         parts *= 2
@@ -117,7 +118,7 @@ def _update(s: Scatter, part: Register, parts: int) -> list[Statement]:
         applied.append(write)
     if parts == 1:
         return [*s.statements, *applied]
-    finding, rest = _sliced(s)
+    finding, rest = sliced(s)
     b = Builder()
     inner = {loop.index for loop in s.window}
     destination: Operand | None = None
@@ -131,9 +132,9 @@ def _update(s: Scatter, part: Register, parts: int) -> list[Statement]:
     return [*finding, *b.finish().statements, If(own, Block((*rest, *applied)))]
 
 
-def _sliced(s: Scatter) -> tuple[list[Statement], list[Statement]]:
-    """Return the statements on which the cell depends, with checks, and all further ones."""
-    needed = {r for r, _ in s.write.address.terms}
+def sliced(s: Scatter, *values: Operand | None) -> tuple[list[Statement], list[Statement]]:
+    """Return the statements on which the cell and some values depend, with checks, and all further ones."""
+    needed = {*(r for r, _ in s.write.address.terms), *(v for v in values if isinstance(v, Register))}
     finding: list[Statement] = []
     rest: list[Statement] = []
     for statement in reversed(s.statements):
