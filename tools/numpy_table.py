@@ -38,7 +38,6 @@ NOT_TAKEN: dict[str, str] = {
     "preferred_element_type": "cast the operands",
     "prototype": "positional, named x as the array API has it",
     "shapes": "any number of positional ones",
-    "wrap_negative_indices": "negative indices always count from the end",
     "x": "positional alone",
     "y": "positional alone",
 }

@@ -59,6 +59,7 @@ class AtIndex:
 
     mode: for indices out of bounds: an error (None), "clip", "wrap", "fill" or "drop" (writes nothing),
     "promise_in_bounds". unique_indices: a promise that no index repeats. indices_are_sorted: ignored.
+    wrap_negative_indices: whether negative indices count from the end; False puts them out of bounds.
     """
 
     __slots__ = ("_array", "_index")
@@ -92,10 +93,10 @@ class AtIndex:
     def __ipow__(self, value: Any) -> NoReturn:
         self._refuse("**=", "power")
 
-    def _updated(self, values: Any, how: Update, mode: Any, unique_indices: bool) -> Array:
-        if mode is None and not unique_indices:
+    def _updated(self, values: Any, how: Update, mode: Any, unique_indices: bool, wrap: bool) -> Array:
+        if mode is None and not unique_indices and wrap:
             return updated(self._array, self._index, values, how)
-        return updated(self._array, self._index, values, how, mode=mode, unique_indices=unique_indices)
+        return updated(self._array, self._index, values, how, mode=mode, unique_indices=unique_indices, wrap=wrap)
 
     def get(
         self, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
@@ -113,30 +114,33 @@ class AtIndex:
         )  # fmt: skip
 
     def set(
-        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
-    ) -> Array:
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:  # fmt: skip
         """Return a copy with values written at i; the last value is kept at a repeated index.
 
         >>> tnp.zeros(3).at[1].set(7.0)
         Array([0., 7., 0.], f64)
         """
         del indices_are_sorted
-        return self._updated(values, SET, mode, unique_indices)
+        return self._updated(values, SET, mode, unique_indices, wrap_negative_indices)
 
     def add(
-        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
-    ) -> Array:
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:  # fmt: skip
         """Return a copy with values added at i, all of them at a repeated index.
 
         >>> tnp.zeros(3).at[tnp.asarray([1, 1])].add(1.0)
         Array([0., 2., 0.], f64)
         """
         del indices_are_sorted
-        return self._updated(values, ADD, mode, unique_indices)
+        return self._updated(values, ADD, mode, unique_indices, wrap_negative_indices)
 
     def subtract(
-        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
-    ) -> Array:
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:  # fmt: skip
         """Return a copy with values subtracted at i, all of them at a repeated index.
 
         >>> tnp.ones(3).at[1:].subtract(1.0)
@@ -144,73 +148,83 @@ class AtIndex:
         """
         del indices_are_sorted
         negated = arithmetic.negative(value_for(self._array, values, SUBTRACT))
-        return updated(self._array, self._index, negated, SUBTRACT, mode=mode, unique_indices=unique_indices)
+        return updated(
+            self._array, self._index, negated, SUBTRACT, mode=mode, unique_indices=unique_indices,
+            wrap=wrap_negative_indices,
+        )  # fmt: skip
 
     def multiply(
-        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
-    ) -> Array:
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:  # fmt: skip
         """Return a copy with the elements at i multiplied by values.
 
         >>> tnp.ones(3).at[:2].multiply(4.0)
         Array([4., 4., 1.], f64)
         """
         del indices_are_sorted
-        return self._updated(values, MULTIPLY, mode, unique_indices)
+        return self._updated(values, MULTIPLY, mode, unique_indices, wrap_negative_indices)
 
     mul = multiply
 
     def divide(
-        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
-    ) -> Array:
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:  # fmt: skip
         """Return a copy with the elements at i divided by values; integers become floats.
 
         >>> tnp.ones(3).at[0].divide(4.0)
         Array([0.25, 1.  , 1.  ], f64)
         """
         del indices_are_sorted
-        return arithmetic.divide(self._array, self._factors("x.at[i].divide", values, mode, unique_indices))
+        factors = self._factors("x.at[i].divide", values, mode, unique_indices, wrap_negative_indices)
+        return arithmetic.divide(self._array, factors)
 
     def power(
-        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
-    ) -> Array:
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:  # fmt: skip
         """Return a copy with the elements at i raised to powers.
 
         >>> tnp.arange(3).at[1:].power(2)
         Array([0, 1, 4], i64)
         """
         del indices_are_sorted
-        return power(self._array, self._factors("x.at[i].power", values, mode, unique_indices))
+        powers = self._factors("x.at[i].power", values, mode, unique_indices, wrap_negative_indices)
+        return power(self._array, powers)
 
-    def _factors(self, name: str, values: Any, mode: Any, unique_indices: bool) -> Array:
+    def _factors(self, name: str, values: Any, mode: Any, unique_indices: bool, wrap: bool) -> Array:
         """Return an array of ones, multiplied by the values at i."""
         ones, how = full_like(self._array, 1), MULTIPLY._replace(name=name)
-        return updated(ones, self._index, values, how, mode=mode, unique_indices=unique_indices)
+        return updated(ones, self._index, values, how, mode=mode, unique_indices=unique_indices, wrap=wrap)
 
     def min(
-        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
-    ) -> Array:
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:  # fmt: skip
         """Return a copy with the minimum of elements and values at i.
 
         >>> tnp.arange(3).at[:].min(1)
         Array([0, 1, 1], i64)
         """
         del indices_are_sorted
-        return self._updated(values, MIN, mode, unique_indices)
+        return self._updated(values, MIN, mode, unique_indices, wrap_negative_indices)
 
     def max(
-        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
-    ) -> Array:
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:  # fmt: skip
         """Return a copy with the maximum of elements and values at i.
 
         >>> tnp.arange(3).at[:].max(1)
         Array([1, 1, 2], i64)
         """
         del indices_are_sorted
-        return self._updated(values, MAX, mode, unique_indices)
+        return self._updated(values, MAX, mode, unique_indices, wrap_negative_indices)
 
     def apply(
         self, func: Callable[[Array], Any], *, indices_are_sorted: bool = False, unique_indices: bool = False,
-        mode: Any = None,
+        mode: Any = None, wrap_negative_indices: bool = True,
     ) -> Array:  # fmt: skip
         """Return a copy with an elementwise function applied to the elements at i, once for every repeated index.
 
@@ -222,4 +236,4 @@ class AtIndex:
         Array([  0, 100,   2], i64)
         """
         del indices_are_sorted
-        return at_apply.applied(self._array, self._index, func, mode, unique_indices)
+        return at_apply.applied(self._array, self._index, func, mode, unique_indices, wrap_negative_indices)

@@ -16,18 +16,18 @@ from tracer.numpy.shapes.where import where
 from tracer.trace.array import Array
 
 
-def applied(x: Array, index: Any, func: Callable[[Array], Any], mode: Any, unique: bool) -> Array:
+def applied(x: Array, index: Any, func: Callable[[Array], Any], mode: Any, unique: bool, wrap: bool) -> Array:
     """Return a copy of the array with a function applied to the elements at an index.
 
     The function is applied n times, one after the other, to an element whose index occurs n times. Without repeated
     indices there is no loop. For a traced index that is decided at run time, unless `unique` promises it.
     """
     selected = x.at[index]
-    given = selected.get(mode=mode)
+    given = selected.get(mode=mode, wrap_negative_indices=wrap)
     values = _of(func, given)
     if unique or not _may_repeat(index):
-        return selected.set(values, mode=mode, unique_indices=unique)
-    times = _times(x, index, mode)
+        return selected.set(values, mode=mode, unique_indices=unique, wrap_negative_indices=wrap)
+    times = _times(x, index, mode, wrap)
     if isinstance(times, Array) or (times > 1).any():
         counts = array_of("apply", times)
         most = max(counts, initial=1)
@@ -39,7 +39,7 @@ def applied(x: Array, index: Any, func: Callable[[Array], Any], mode: Any, uniqu
             return done + 1, where(left, _of(func, where(left, found, given)), found)
 
         values = while_loop(lambda state: state[0] < most, again, (array_of("apply", np.int32(1)), values))[1]
-    return selected.set(values, mode=mode)
+    return selected.set(values, mode=mode, wrap_negative_indices=wrap)
 
 
 def _of(func: Callable[[Array], Any], x: Array) -> Array:
@@ -53,9 +53,9 @@ def _may_repeat(index: Any) -> bool:
     return any(array_of("apply", part).dtype.kind in "iu" and array_of("apply", part).ndim for part in arrays)
 
 
-def _times(x: Array, index: Any, mode: Any) -> Any:
+def _times(x: Array, index: Any, mode: Any, wrap: bool) -> Any:
     """Return how often the index names each element, in the shape of the index."""
-    if mode is None:
+    if mode is None and wrap:
         try:
             known = tuple(map(_known, index)) if isinstance(index, tuple) else _known(index)
             found = np.zeros(x.shape, np.int32)
@@ -63,8 +63,8 @@ def _times(x: Array, index: Any, mode: Any) -> Any:
             return found[known]
         except (TracedValueError, IndexError):  # indices out of bounds are reported below
             pass
-    ones = zeros(x.shape, np.int32).at[index].add(1, mode=mode)
-    return ones.at[index].get(mode=mode)
+    ones = zeros(x.shape, np.int32).at[index].add(1, mode=mode, wrap_negative_indices=wrap)
+    return ones.at[index].get(mode=mode, wrap_negative_indices=wrap)
 
 
 def _known(part: Any) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -26,7 +26,9 @@ from tracer.errors import (
 from tracer.ir import dtypes, shape
 from tracer.numpy.core.conversion import array_of, native
 from tracer.primitives.arrays.indexing.dimension_numbers import (
+    COUNTED_FROM_0,
     GatherScatterMode,
+    coordinate_message,
     out_of_bounds_message,
     signed_values,
 )
@@ -97,10 +99,11 @@ class _Part(NamedTuple):
     value: Any = None
 
 
-def resolve(sizes: tuple[int, ...], index: Any, mode: GatherScatterMode = CHECKED) -> Index:
+def resolve(sizes: tuple[int, ...], index: Any, mode: GatherScatterMode = CHECKED, wrap: bool = True) -> Index:
     """Resolve an index against a shape. Raises OutOfBoundsError for a concrete index that is out of bounds.
 
-    mode: "checked" looks integers up at once; other modes keep them as index arrays.
+    mode: "checked" looks integers up at once; other modes keep them as index arrays. wrap: whether negative integers and
+    index arrays count from the end.
     """
     items = index if isinstance(index, tuple) else (index,)
     parts = [part for item in items for part in _parts(item)]
@@ -116,7 +119,7 @@ def resolve(sizes: tuple[int, ...], index: Any, mode: GatherScatterMode = CHECKE
         axis = len(taken)
         if kind == "integer":
             dropped.append(axis)
-            taken.append(Taken(checked_integer(value, axis, sizes[axis]), 1, 1))
+            taken.append(Taken(checked_integer(value, axis, sizes[axis], wrap), 1, 1))
             continue
         if kind == "bool":
             sizes = (*sizes[:axis], 1, *sizes[axis:])
@@ -127,7 +130,7 @@ def resolve(sizes: tuple[int, ...], index: Any, mode: GatherScatterMode = CHECKE
             taken.append(_taken(value, sizes[axis]))
         elif kind == "array":
             if mode is CHECKED and isinstance(value, np.ndarray):
-                value = checked_places(value, axis, sizes[axis])
+                value = checked_places(value, axis, sizes[axis], wrap)
             arrays.append((axis, left, value))
             taken.append(Taken(0, sizes[axis], 1))
         left += kind != "gap"
@@ -301,23 +304,27 @@ def known_places(name: str, places: Any) -> np.ndarray[Any, Any]:
     return found
 
 
-def checked_integer(index: int, axis: int, size: int) -> int:
+def checked_integer(index: int, axis: int, size: int, wrap: bool = True) -> int:
     """Return an integer index counted from the front. Raises OutOfBoundsError."""
-    found = index + size if index < 0 else index
+    found = index + size if wrap and index < 0 else index
     if not 0 <= found < size:
-        raise OutOfBoundsError(out_of_bounds_message(found, axis, size, user_source()))
+        _raise_outside(found, axis, size, wrap)
     return found
 
 
-def checked_places(places: Any, axis: int, size: int) -> Any:
+def checked_places(places: Any, axis: int, size: int, wrap: bool = True) -> Any:
     """Return a NumPy array of indices counted from the front. Raises OutOfBoundsError."""
     if not places.size:
         return places.astype(np.int64)
     wide = signed_values(places)
-    found = np.where(wide < 0, wide + size, wide)
+    found = np.where(wide < 0, wide + size, wide) if wrap else wide
     outside = (found < 0) | (found >= size)
     if outside.any():
-        raise OutOfBoundsError(
-            out_of_bounds_message(int(found.reshape(-1)[int(outside.argmax())]), axis, size, user_source())
-        )
+        _raise_outside(int(found.reshape(-1)[int(outside.argmax())]), axis, size, wrap)
     return found
+
+
+def _raise_outside(found: int, axis: int, size: int, wrap: bool) -> NoReturn:
+    if wrap:
+        raise OutOfBoundsError(out_of_bounds_message(found, axis, size, user_source()))
+    raise OutOfBoundsError(coordinate_message(COUNTED_FROM_0, found, axis, size, user_source()))

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tracer.numpy.elementwise.arithmetic import remainder
 from tracer.numpy.shapes.index_parts import CHECKED, Index, Places, resolve
 from tracer.primitives.arrays import slice_pad_concatenate
 from tracer.primitives.arrays.dynamic_slice import as_signed
+from tracer.primitives.arrays.indexing.checked_indices import counted_from_0
 from tracer.primitives.arrays.indexing.dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -41,8 +43,8 @@ def get(
     x: Array, index: Any, *, mode: Any = None, fill_value: Any = None, unique_indices: bool = False, wrap: bool = True
 ) -> Array:
     """Return the elements at an index. wrap: whether negative indices count from the end."""
-    found, chosen = resolve_mode(mode, x.shape, index, GatherScatterMode.CLIP)
-    resolved = resolve(x.shape, index, chosen)
+    found, chosen = resolve_mode(mode, x.shape, index, GatherScatterMode.CLIP, wrap)
+    resolved = resolve(x.shape, index, chosen, wrap)
     y = take_slices(x if resolved.shape == x.shape else reshape(x, resolved.shape), resolved)
     if not resolved.arrays:
         return y
@@ -50,7 +52,7 @@ def get(
 
 
 def resolve_mode(
-    mode: Any, sizes: tuple[int, ...], index: Any, lenient: GatherScatterMode
+    mode: Any, sizes: tuple[int, ...], index: Any, lenient: GatherScatterMode, wrap: bool = True
 ) -> tuple[Any, GatherScatterMode]:
     """Return the mode as given, and as a gather's mode; for "wrap", indices are first taken modulo the size.
 
@@ -60,14 +62,14 @@ def resolve_mode(
         return mode, GatherScatterMode.PROMISE_IN_BOUNDS
     if mode is not None and mode != "raise":
         return mode, GatherScatterMode.from_any(mode)
-    return mode, lenient if mode is None and not config.index_errors and _may_miss(sizes, index) else CHECKED
+    return mode, lenient if mode is None and not config.index_errors and _may_miss(sizes, index, wrap) else CHECKED
 
 
-def _may_miss(sizes: tuple[int, ...], index: Any) -> bool:
+def _may_miss(sizes: tuple[int, ...], index: Any, wrap: bool) -> bool:
     if any(isinstance(item, Array | np.ndarray | list) for item in (index if isinstance(index, tuple) else (index,))):
         return True
     try:
-        resolve(sizes, index)
+        resolve(sizes, index, wrap=wrap)
     except OutOfBoundsError:
         return True
     return False
@@ -92,6 +94,8 @@ def _gathered(
         return _from_nothing(y, index, mode, fill_value)
     if mode is CHECKED and all(isinstance(a, np.ndarray) for _, _, a in index.arrays):
         mode = GatherScatterMode.PROMISE_IN_BOUNDS  # `resolve` has checked them
+    if mode is CHECKED and not wrap:
+        index, mode = counted(index), GatherScatterMode.CLIP
     vectors = index_vectors([a for _, _, a in index.arrays], [y.shape[p] for p in places], index.batch, wrap, modulo)
     batch = range(index.place, index.place + len(index.batch))
     rank = y.ndim - len(places) + len(index.batch)
@@ -102,6 +106,15 @@ def _gathered(
     sizes = [1 if place in places else n for place, n in enumerate(y.shape)]
     fill = fill_value.item() if isinstance(fill_value, np.ndarray | np.generic | Array) else fill_value
     return gather(y, vectors, numbers, sizes, mode=mode, fill_value=fill, unique_indices=unique)
+
+
+def counted(index: Index) -> Index:
+    """Return an index whose traced index arrays are checked to be from 0 up to the size when the program runs."""
+    arrays = tuple(
+        (axis, place, counted_from_0(as_signed(a), axis, index.shape[axis]) if isinstance(a, Array) else a)
+        for axis, place, a in index.arrays
+    )
+    return replace(index, arrays=arrays)
 
 
 def _from_nothing(y: Array, index: Index, mode: GatherScatterMode, fill_value: Any) -> Array:

@@ -57,18 +57,22 @@ def take(
     )  # fmt: skip
 
 
-def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None) -> Array:
+def take_along_axis(
+    arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None,
+    wrap_negative_indices: bool = True,
+) -> Array:  # fmt: skip
     """Return result[..., j, ...] = arr[..., indices[..., j, ...], ...] along an axis; the other axes broadcast.
 
-    arr: [*s]; indices: integers, with as many axes; axis: None to flatten; mode, fill_value: as in `take`. Returns
-    arr's dtype. Raises ShapeError for indices of another number of axes.
+    arr: [*s]; indices: integers, with as many axes; axis: None to flatten; mode, fill_value: as in `take`.
+    wrap_negative_indices: whether negative indices count from the end; False puts them out of bounds. Returns arr's
+    dtype. Raises ShapeError for indices of another number of axes.
 
     >>> tnp.take_along_axis(tnp.asarray([[1, 2], [3, 4]]), tnp.asarray([[1], [0]]), axis=1)
     Array([[2],
            [3]], i64)
     """
     x, index = along("take_along_axis", arr, indices, axis)
-    return get(x, index, mode=mode, fill_value=fill_value)
+    return get(x, index, mode=mode, fill_value=fill_value, wrap=wrap_negative_indices)
 
 
 def along(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Array, tuple[Any, ...]]:

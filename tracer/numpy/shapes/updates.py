@@ -20,7 +20,7 @@ from tracer.numpy.core.conversion import array_of, broadcast, cast
 from tracer.numpy.core.promotion import literal
 from tracer.numpy.elementwise import arithmetic
 from tracer.numpy.shapes.index_parts import CHECKED, Index, Taken, resolve
-from tracer.numpy.shapes.indexing import get, index_vectors, resolve_mode, take_slices
+from tracer.numpy.shapes.indexing import counted, get, index_vectors, resolve_mode, take_slices
 from tracer.primitives.arrays import dynamic_slice as primitives
 from tracer.primitives.arrays.indexing.dimension_numbers import GatherScatterMode, ScatterDimensionNumbers
 from tracer.primitives.base.shapes import reshape, rev, transpose
@@ -65,8 +65,8 @@ def updated(
         if _fills(v, x, mask):
             return _masked(x, mask, v, how)
         _require_known(mask, v, how)
-    given, chosen = resolve_mode(mode, x.shape, index, GatherScatterMode.FILL_OR_DROP)
-    resolved = resolve(x.shape, index, chosen)
+    given, chosen = resolve_mode(mode, x.shape, index, GatherScatterMode.FILL_OR_DROP, wrap)
+    resolved = resolve(x.shape, index, chosen, wrap)
     v = _fitted(v, resolved, how)
     nowhere = chosen is GatherScatterMode.FILL_OR_DROP and any(
         resolved.shape[axis] == 0 for axis, _, _ in resolved.arrays
@@ -194,6 +194,8 @@ def _scattered(
     strided = [a for a, t in enumerate(index.taken) if abs(t.step) != 1 and t.size != 1]
     windows = [a for a in range(x.ndim) if a not in by_axis and a not in strided and a not in index.dropped]
     _check_not_empty(x, by_axis)
+    if mode is CHECKED and not wrap:
+        by_axis = {axis: places for axis, _, places in counted(index).arrays}
     v = _arranged(v, index, strided, windows)
     lead = len(index.batch)
     batch = (*index.batch, *(index.taken[a].size for a in strided))
@@ -210,8 +212,8 @@ def _scattered(
             components[axis] = np.asarray(taken.bounds[0])
     mapped = sorted(components)
     known = all(isinstance(components[a], np.ndarray) for a in mapped)
-    if mode is CHECKED and known:
-        mode = GatherScatterMode.PROMISE_IN_BOUNDS
+    if mode is CHECKED and (known or not wrap):
+        mode = GatherScatterMode.PROMISE_IN_BOUNDS if known else GatherScatterMode.CLIP
     vectors = index_vectors([components[a] for a in mapped], [x.shape[a] for a in mapped], batch, wrap, modulo)
     numbers = ScatterDimensionNumbers(
         tuple(range(len(batch), v.ndim)), tuple(a for a in mapped if a not in windows), tuple(mapped),

@@ -168,7 +168,7 @@ def coordinate_message(operation: str, index: int, axis: int, size: int, source:
     if operation == COUNTED_FROM_0:
         return message(
             f"index {index} is out of bounds for axis {axis} with size {size}{_of_line(source)}",
-            help="rows and labels count from 0 up to the size; losses take ignore= for labels of no class",
+            help="indices count from 0 here, up to the size; losses take ignore= for labels of no class",
         )
     where = f" at {source}" if source is not None else ""
     return message(
