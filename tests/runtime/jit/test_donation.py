@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 import weakref
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from tracer import lax, nn, random
 from tracer.errors import ArgumentError, OutOfBoundsError
 from tracer.runtime.jit.entry import entries_enabled
 from tracer.runtime.jit.jit import jit
+from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.tree_util import tree_leaves, tree_map
 
@@ -385,3 +387,16 @@ def test_a_donated_array_that_is_dropped_is_let_go() -> None:
         result = f(x)
         del x, result
         assert value() is None
+
+
+COPIES = [Array.copy, tnp.copy, tnp.array, copy.copy, copy.deepcopy]
+
+
+@pytest.mark.parametrize("copied", COPIES, ids=lambda f: f"{f.__module__}.{f.__name__}")
+def test_a_donated_copy_is_computed_in_and_leaves_its_original(copied: Callable[[Array], Array]) -> None:
+    x = tnp.asarray(np.arange(64.0))
+    y = copied(x)
+    memory = y._value.ctypes.data
+    found = jit(scaled, donate_argnums=0)(y, 2.0)
+    assert not entries_enabled() or found._value.ctypes.data == memory
+    same(x, np.arange(64.0))

@@ -23,7 +23,7 @@ from tracer.primitives.base.broadcasting import broadcast_in_dim
 from tracer.primitives.base.shapes import reshape
 from tracer.runtime.eager.call_cache import cached
 from tracer.runtime.system.devices import made, made_on
-from tracer.runtime.values.fresh_handles import another
+from tracer.runtime.values.fresh_handles import duplicate
 from tracer.settings import config
 from tracer.trace.array import Array
 from tracer.trace.device_trace import device_of
@@ -38,7 +38,7 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
 
     a: an Array is returned as it is, a NumPy array is copied, Python scalars become weak arrays; dtype: by default the
     value's: `config.default_int` for an int, `config.default_float` for a float, complex numbers likewise; order:
-    ignored; copy: True for another handle, False for the memory of a buffer, which must not be written to afterwards.
+    ignored; copy: True to copy an Array, too, False for the memory of a buffer, which must not be written to afterwards.
     Returns the shape of the value. Raises ArgumentError for values that are not numbers and where copy=False needs a
     copy, ShapeError for ragged lists.
 
@@ -50,7 +50,7 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
     if device is None and copy is not False:
         if type(a) is Array:
             if dtype is None:
-                return another(a) if copy else a
+                return duplicate(a) if copy else a
         elif (found := plain_array(a, dtype)) is not None:
             return found
     if copy is False:
@@ -63,9 +63,9 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
         elif array.dtype != wanted or array.weak_type:
             array = _converted(array, wanted)
     if type(a) is Array and device is None:
-        return another(array) if copy and array is a else array
+        return duplicate(array) if copy and array is a else array
     found = made(array, device, "asarray")
-    return another(found) if copy and found is a else found
+    return duplicate(found) if copy and found is a else found
 
 
 def _uncopied(a: Any, dtype: Any) -> Array:
@@ -120,7 +120,7 @@ def array(
 
 
 def copy(a: Any, order: Any = None) -> Array:
-    """Return the values behind another handle: writing to one leaves the other unchanged.
+    """Return a copy in memory of its own: writing to one, or donating it, leaves the other unchanged.
 
     a: [*s]; order: ignored, all arrays are in C order. Returns [*s], in a's dtype.
 
@@ -128,7 +128,7 @@ def copy(a: Any, order: Any = None) -> Array:
     Array([1., 2.], f64)
     """
     del order
-    return another(array_of("copy", a))
+    return duplicate(array_of("copy", a))
 
 
 # Filled

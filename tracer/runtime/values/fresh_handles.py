@@ -9,6 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from tracer.primitives.base.shapes import copy
+from tracer.runtime.values.copying import copied
 from tracer.trace.array import Array, concrete, renewed, traced
 from tracer.trace.state import state
 from tracer.trace.trace import check_alive
@@ -27,6 +28,14 @@ def another(x: Array) -> Array:
     if state.innermost is None:
         return concrete(x._value, x._weak, x._type)
     return copy(x)  # type: ignore[no-any-return]  # a new handle would be captured, but its updates not read
+
+
+def duplicate(x: Array) -> Array:
+    """Return a copy of the array, in memory of its own outside traces. Raises LeakedTracerError as `another` does."""
+    check_alive(x)
+    if x._trace is None and state.innermost is None:
+        return concrete(copied(x._value, x._value.dtype), x._weak, x._type)
+    return another(x)
 
 
 def apart(result: Any, args: Iterable[Any], kwargs: dict[str, Any]) -> Any:
