@@ -12,6 +12,7 @@ from scipy import special, stats
 import tracer
 import tracer.numpy as tnp
 from tracer import nn
+from tracer.transforms.residual_report import saved_residuals
 
 X = np.linspace(-4.0, 4.0, 17)
 FAR = np.array([-1000.0, -40.0, 0.0, 40.0, 1000.0])
@@ -194,3 +195,11 @@ def test_the_mean_of_nothing_is_nan() -> None:
     assert np.isnan(nn.logmeanexp(np.ones((0, 2))))
     np.testing.assert_array_equal(nn.logmeanexp(np.ones((2, 0)), axis=1), [np.nan] * 2)
     assert nn.logmeanexp(np.ones((0, 2)), axis=1).shape == (0,)
+
+
+@pytest.mark.parametrize("where", [None, np.array([True, False, True, True])])
+def test_the_derivative_of_softmax_keeps_its_result_alone(where: Any) -> None:
+    x = np.array([5.5, 1.3, -4.2, 0.9])
+    kept = saved_residuals(lambda x: nn.softmax(x, where=where), x)
+    assert [str(type) for type, _ in kept] == ["f64[4]"]
+    tracer.test_util.check_grads(lambda x: nn.softmax(x, where=where), (x,), order=2)

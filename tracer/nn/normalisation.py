@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from tracer.ir import dtypes, shape
@@ -40,6 +41,7 @@ from tracer.settings import config
 from tracer.trace.array import Array
 from tracer.trace.integers import integer
 from tracer.trace.source import here
+from tracer.transforms.custom.derivatives import custom_jvp
 
 Axis = int | Sequence[int] | None
 
@@ -156,8 +158,21 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None, initial: Any = -math.inf
     """
     del initial
     (value,) = promoted_inexact("softmax", x)
-    raised = exp(_hidden(where, value - _shift(value, axis, where)))
-    return raised / _or_one(sum(raised, axis, keepdims=True), axis, where, value)
+    return _softmax(value, where, axis)
+
+
+@partial(custom_jvp, nondiff_argnums=2)
+def _softmax(x: Array, where: Any, axis: Axis) -> Array:
+    raised = exp(_hidden(where, x - _shift(x, axis, where)))
+    return raised / _or_one(sum(raised, axis, keepdims=True), axis, where, x)
+
+
+@_softmax.defjvp
+def _softmax_jvp(axis: Axis, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Array, Array]:
+    """Return the result and its tangent, for which reverse mode keeps the result alone."""
+    result = _softmax(*primals, axis)
+    weighted = result * tangents[0]
+    return result, weighted - result * sum(weighted, axis, keepdims=True)
 
 
 def log_softmax(x: Any, axis: Axis = -1, where: Any = None, initial: Any = -math.inf) -> Array:

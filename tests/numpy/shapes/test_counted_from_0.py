@@ -1,4 +1,4 @@
-"""Indices without `wrap_negative_indices`: negative ones are out of bounds, outside `jit` and compiled, read and written."""
+"""Indices without `wrap_negative_indices`: negative ones are out of bounds, outside `jit` and compiled."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import covering
 from tracer.errors import OutOfBoundsError
 
 WAYS: dict[str, Callable[..., Any]] = {"eager": lambda f: f, "jit": tracer.jit}
@@ -17,6 +18,7 @@ INDICES: dict[str, Callable[[Any], Any]] = {
     "integer": lambda i: i, "array": lambda i: tnp.stack([tnp.asarray(2), i]), "beside a slice": lambda i: (i, ...),
     "known": lambda i: -1, "known array": lambda i: np.array([2, -1]),
 }  # fmt: skip
+METHODS = ["set", "add", "subtract", "multiply", "divide", "power", "min", "max", "apply"]
 X = np.arange(1.0, 6.0)
 
 
@@ -35,9 +37,7 @@ def test_reads_of_negative_indices_go_by_the_mode(way: str, index: str) -> None:
         assert read(None) == 1
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("index", INDICES)
-@pytest.mark.parametrize("method", ["set", "add", "subtract", "multiply", "divide", "power", "min", "max", "apply"])
+@pytest.mark.parametrize(("way", "index", "method"), covering(list(WAYS), list(INDICES), METHODS))
 def test_writes_to_negative_indices_go_by_the_mode(way: str, index: str, method: str) -> None:
     def written(i: int, mode: Any) -> Any:
         def f(i: Any) -> Any:

@@ -38,7 +38,7 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
 
     a: an Array is returned as it is, a NumPy array is copied, Python scalars become weak arrays; dtype: by default the
     value's: `config.default_int` for an int, `config.default_float` for a float, complex numbers likewise; order:
-    ignored; copy: True to copy an Array, too, False for the memory of a buffer, which must not be written to afterwards.
+    ignored; copy: True to copy an Array, too, False for a buffer's memory, which must not be written to afterwards.
     Returns the shape of the value. Raises ArgumentError for values that are not numbers and where copy=False needs a
     copy, ShapeError for ragged lists.
 

@@ -102,8 +102,8 @@ class _Part(NamedTuple):
 def resolve(sizes: tuple[int, ...], index: Any, mode: GatherScatterMode = CHECKED, wrap: bool = True) -> Index:
     """Resolve an index against a shape. Raises OutOfBoundsError for a concrete index that is out of bounds.
 
-    mode: "checked" looks integers up at once; other modes keep them as index arrays. wrap: whether negative integers and
-    index arrays count from the end.
+    mode: "checked" looks integers up at once; other modes keep them as index arrays. wrap: whether negative ones
+    count from the end.
     """
     items = index if isinstance(index, tuple) else (index,)
     parts = [part for item in items for part in _parts(item)]

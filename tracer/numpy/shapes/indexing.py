@@ -109,7 +109,7 @@ def _gathered(
 
 
 def counted(index: Index) -> Index:
-    """Return an index whose traced index arrays are checked to be from 0 up to the size when the program runs."""
+    """Return an index whose traced index arrays the program checks to be from 0 up to the size."""
     arrays = tuple(
         (axis, place, counted_from_0(as_signed(a), axis, index.shape[axis]) if isinstance(a, Array) else a)
         for axis, place, a in index.arrays
