@@ -97,6 +97,17 @@ def test_rules_for_each_argument_are_summed() -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
+def test_rules_of_constant_arguments_are_not_called(way: Any) -> None:
+    @custom_jvp
+    def root(x: Any, y: Any) -> Any:
+        return x["a"] * tnp.sqrt(y)
+
+    root.defjvps(lambda dx, out, x, y: dx["a"] * tnp.sqrt(y), lambda dy, out, x, y: dy * x["a"] / tnp.sqrt(y))
+    assert float(way(grad(lambda a: root({"a": a, "b": 1.0}, 0.0)))(2.0)) == 0.0  # not 0 * inf
+    assert float(way(grad(lambda y: root({"a": 2.0, "b": 1.0}, y)))(4.0)) == 1.0
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_nondiff_arguments_come_first_in_the_rules(way: Any) -> None:
     @lambda f: custom_jvp(f, nondiff_argnums=(0, 2))
     def applied(function: Any, x: Any, scale: float) -> Any:

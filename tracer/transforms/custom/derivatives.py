@@ -25,7 +25,13 @@ from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all, stage_process
 from tracer.trace.tracebacks import call_user
 from tracer.transforms.custom.rule_results import Residuals, checked_gradients, checked_pair, checked_tangents
-from tracer.transforms.custom.symbolic_zeros import CustomVJPPrimal, dense_zero, symbolic_zero
+from tracer.transforms.custom.symbolic_zeros import (
+    CustomVJPPrimal,
+    SymbolicZero,
+    dense_zero,
+    instantiated,
+    symbolic_zero,
+)
 from tracer.transforms.functions import (
     argument_names,
     as_output,
@@ -167,17 +173,24 @@ class custom_jvp(_Custom):  # noqa: N801  # the name that users know
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """Set one rule for each argument: rule(tangent, output, *primals), summed; None for no derivative."""
+        """Set one rule for each argument: rule(tangent, output, *primals), summed; None for no derivative.
+
+        Rules of arguments that are not differentiated are not called: their factors may be infinite.
+        """
 
         def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
             output = self(*primals)
-            parts = [rule(t, output, *primals) for rule, t in zip(jvps, tangents, strict=True) if rule is not None]
-            total = parts[0] if parts else trees.tree_map(lambda y: zeros(tangent_type(as_array(y).type)), output)
-            for part in parts[1:]:
-                total = trees.tree_map(_add, total, part)
+            total = None
+            for rule, tangent in zip(jvps, tangents, strict=True):
+                if rule is None or all(isinstance(leaf, SymbolicZero) for leaf in trees.flatten(tangent)[0]):
+                    continue
+                part = rule(trees.tree_map(instantiated, tangent), output, *primals)
+                total = part if total is None else trees.tree_map(_add, total, part)
+            if total is None:
+                total = trees.tree_map(lambda y: zeros(tangent_type(as_array(y).type)), output)
             return output, total
 
-        self.jvp = jvp
+        self.jvp, self.symbolic_zeros = jvp, True
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = name_of(self.fun)

@@ -94,3 +94,8 @@ def dense_zero(dx: Any) -> Any:
 def symbolic_zero(dx: Any) -> Any:
     """Return a tangent, or the `SymbolicZero` of one that is zero by construction."""
     return SymbolicZero(dx.type) if isinstance(dx, Zero) else dx
+
+
+def instantiated(tangent: Any) -> Any:
+    """Return an array of zeros for a `SymbolicZero`, any other tangent as it is."""
+    return dense_zero(Zero(tangent._type)) if isinstance(tangent, SymbolicZero) else tangent
