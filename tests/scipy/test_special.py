@@ -192,3 +192,51 @@ def test_polygamma_of_several_orders_takes_negative_arguments() -> None:
     np.testing.assert_allclose(jit(lambda x: special.polygamma(orders, x))(x), wanted, rtol=1e-11)
     slopes = grad(lambda x: special.polygamma(orders[:3], x).sum())(x)
     np.testing.assert_allclose(slopes, wanted[1:].sum(0), rtol=1e-11)
+
+
+EDGES = [
+    ("binom", (200.0, 1e10, 60.0, -2.5, 5.0, 5.0), (3.0, 3.0, 30.0, 3.0, 6.0, -1.0)),
+    ("comb", (1000.0, 1000.0, 1e5, 52.0), (2.0, 500.0, 5.0, 5.0)),
+    ("beta", (1e7, 1e300, 200.0), (0.5, 1e-3, 200.0)),
+    ("betaln", (1e10, 1e-300, 0.0), (0.5, 1e-300, 1.0)),
+    ("poch", (1e5, 1e20, 0.0, -3.0, -3.0, -1.0, 1.0, -0.5), (2.0, 0.5, -1.0, 2.0, 5.0, 0.5, -2.0, 0.5)),
+    ("stdtr", (1e-20, 0.0, -1.0, 0.3), (0.5, 0.5, 0.5, 0.7)),
+    ("pseudo_huber", (1e300, 1e-20), (0.0, 1e20)),
+    ("inv_boxcox", (1e300, 0.5, 0.5), (0.0, 1e-20, 1e-3)),
+    ("boxcox", (0.0, 0.0, np.inf, 2.0, 2.0), (0.0, 1e-3, 0.0, 1e-9, 0.02)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "first", "second"), EDGES)
+def test_edges_of_two_operands_are_scipy_s(name: str, first: Any, second: Any) -> None:
+    a, b = np.asarray(first), np.asarray(second)
+    found = getattr(special, name)(tnp.asarray(a), tnp.asarray(b))
+    np.testing.assert_allclose(found, getattr(scipy.special, name)(a, b), rtol=1e-12)
+
+
+SLOPES = [
+    ("rgamma", (-2.0,), 0, 2.0, -3.691137340393867),  # n! and 2 n! psi(n + 1), by the sign of (-1)^n
+    ("poch", (-3.0, 5.0), 0, -6.0, 10.0),  # z (z + 1) ... (z + 4)
+    ("poch", (-3.0, 2.0), 0, -5.0, 2.0),
+    ("poch", (2.0, 0.0), 1, 0.42278433509846713, 0.8236806608528794),  # psi(2), and psi(2)^2 + psi'(2)
+    ("boxcox", (2.0, 0.0), 1, math.log(2) ** 2 / 2, math.log(2) ** 3 / 3),
+    ("inv_boxcox", (0.5, 1e-20), 1, -0.125 * math.exp(0.5), (1 / 12 + 1 / 64) * math.exp(0.5)),
+    ("pseudo_huber", (1.0, 0.0), 1, 0.0, 1.0),
+    ("hyp2f1", (0.0, 0.5, 1.0, 1.0), 3, 0.0, 0.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "operands", "place", "slope", "bend"), SLOPES)
+def test_derivatives_at_edges_are_limits(name: str, operands: Any, place: int, slope: float, bend: float) -> None:
+    first = grad(getattr(special, name), place)
+    np.testing.assert_allclose(first(*operands), slope, rtol=1e-12)
+    np.testing.assert_allclose(grad(first, place)(*operands), bend, rtol=1e-11)
+
+
+def test_single_precision_keeps_small_shares() -> None:
+    v, t = np.float32(1e5), np.float32(-1)
+    np.testing.assert_allclose(special.stdtr(v, t), scipy.special.stdtr(1e5, -1.0), rtol=1e-6)
+    np.testing.assert_allclose(
+        special.fdtrc(np.float32(2), v, np.float32(3)), scipy.special.fdtrc(2, 1e5, 3), rtol=1e-6
+    )
+    assert float(special.voigt_profile(1.0, 0.0, 1e-300)) == pytest.approx(1e-300 / math.pi, rel=1e-13)

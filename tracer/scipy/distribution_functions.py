@@ -12,12 +12,11 @@ import math
 from typing import Any
 
 from tracer.lax import igamma, igammac
-from tracer.numpy import absolute, broadcast_arrays, exp, full_like, inf, log, log1p, nan, sqrt, where
-from tracer.numpy.core.conversion import array_of
-from tracer.numpy.core.promotion import promoted_real
-from tracer.primitives.elementwise import special
+from tracer.numpy import absolute, exp, full_like, inf, log, log1p, minimum, nan, sqrt, where
 from tracer.scipy.incomplete_beta import incomplete_beta, incomplete_beta_rest
 from tracer.scipy.normal import ndtr
+from tracer.scipy.operands import in_double, operands
+from tracer.scipy.saddle_points import log_beta
 from tracer.trace.array import Array
 from tracer.transforms.custom.derivatives import custom_jvp
 from tracer.transforms.jacobian_products import jvp
@@ -29,7 +28,7 @@ def gammainc(a: Any, x: Any) -> Array:
     >>> tracer.scipy.special.gammainc(1.0, tnp.asarray([1.0, 2.0]))
     Array([0.63212056, 0.86466472], f64)
     """
-    return igamma(*_arrays("gammainc", a, x))
+    return igamma(*operands("gammainc", a, x))
 
 
 def gammaincc(a: Any, x: Any) -> Array:
@@ -38,7 +37,7 @@ def gammaincc(a: Any, x: Any) -> Array:
     >>> tracer.scipy.special.gammaincc(1.0, tnp.asarray([1.0, 50.0]))
     Array([3.67879441e-01, 1.92874985e-22], f64)
     """
-    return igammac(*_arrays("gammaincc", a, x))
+    return igammac(*operands("gammaincc", a, x))
 
 
 def betainc(a: Any, b: Any, x: Any) -> Array:
@@ -46,13 +45,12 @@ def betainc(a: Any, b: Any, x: Any) -> Array:
 
     a, b: not negative; x: between 0 and 1, NaN elsewhere; shapes broadcast to [*s]. Returns floats [*s], of the dtype
     to which all are promoted. A jump at x = 0 where a = 0 or b is infinite, at x = 1 where b = 0 or a is infinite. The
-    relative error in float64 is 1e-13 for a and b up to 10. It is 5e-11 up to 1e3 and 5e-9 up to 1e5. Differentiable in
-    all three.
+    relative error in float64 is 1e-13 for a and b up to 1e3, 1e-11 up to 1e5. Differentiable in all three.
 
     >>> tracer.scipy.special.betainc(2.0, 3.0, tnp.asarray([0.0, 0.5, 1.0]))
     Array([0.    , 0.6875, 1.    ], f64)
     """
-    first, second, third = _arrays("betainc", a, b, x)
+    first, second, third = operands("betainc", a, b, x)
     return incomplete_beta(first, second, third)
 
 
@@ -62,7 +60,7 @@ def betaincc(a: Any, b: Any, x: Any) -> Array:
     >>> tracer.scipy.special.betaincc(2.0, 3.0, tnp.asarray([0.0, 0.5, 1.0]))
     Array([1.    , 0.3125, 0.    ], f64)
     """
-    first, second, third = _arrays("betaincc", a, b, x)
+    first, second, third = operands("betaincc", a, b, x)
     return incomplete_beta_rest(first, second, third)
 
 
@@ -72,7 +70,7 @@ def chdtr(v: Any, x: Any) -> Array:
     >>> tracer.scipy.special.chdtr(2.0, tnp.asarray([0.0, 2.0]))
     Array([0.        , 0.63212056], f64)
     """
-    freedom, value = _arrays("chdtr", v, x)
+    freedom, value = operands("chdtr", v, x)
     return where(value < 0, nan, igamma(0.5 * freedom, 0.5 * where(value < 0, 0.0, value)))
 
 
@@ -82,7 +80,7 @@ def chdtrc(v: Any, x: Any) -> Array:
     >>> tracer.scipy.special.chdtrc(2.0, tnp.asarray([0.0, 2.0]))
     Array([1.        , 0.36787944], f64)
     """
-    freedom, value = _arrays("chdtrc", v, x)
+    freedom, value = operands("chdtrc", v, x)
     return where(value < 0, nan, igammac(0.5 * freedom, 0.5 * where(value < 0, 0.0, value)))
 
 
@@ -92,7 +90,10 @@ def fdtr(dfn: Any, dfd: Any, x: Any) -> Array:
     >>> tracer.scipy.special.fdtr(2.0, 4.0, tnp.asarray([0.0, 2.0]))
     Array([0.  , 0.75], f64)
     """
-    upper, lower, value = _arrays("fdtr", dfn, dfd, x)
+    return in_double("fdtr", _f_below, dfn, dfd, x)
+
+
+def _f_below(upper: Array, lower: Array, value: Array) -> Array:
     return incomplete_beta(0.5 * upper, 0.5 * lower, _share(upper * value, lower))
 
 
@@ -102,7 +103,10 @@ def fdtrc(dfn: Any, dfd: Any, x: Any) -> Array:
     >>> tracer.scipy.special.fdtrc(2.0, 4.0, tnp.asarray([0.0, 2.0]))
     Array([1.  , 0.25], f64)
     """
-    upper, lower, value = _arrays("fdtrc", dfn, dfd, x)
+    return in_double("fdtrc", _f_above, dfn, dfd, x)
+
+
+def _f_above(upper: Array, lower: Array, value: Array) -> Array:
     part, rest = upper * value, lower
     small = value < 1.0  # where the complement's share would be rounded beside 1
     p, q = where(small, upper, lower), where(small, lower, upper)
@@ -116,8 +120,7 @@ def stdtr(df: Any, t: Any) -> Array:
     >>> tracer.scipy.special.stdtr(1.0, tnp.asarray([0.0, 1.0]))
     Array([0.5 , 0.75], f64)
     """
-    freedom, value = _arrays("stdtr", df, t)
-    return _student(freedom, value)
+    return in_double("stdtr", _student, df, t)
 
 
 _ALMOST_NORMAL = 1e7
@@ -132,9 +135,9 @@ def _student(freedom: Array, t: Array) -> Array:
     For many degrees of freedom it is normal (A&S 26.7.8), with an error of 1 / v^2.
     """
     many, endless = freedom > _ALMOST_NORMAL, absolute(t) == inf
-    v, x = where(many, 1.0, freedom), where(endless, 0.0, t)
+    v, x = where(many, 1.0, where(freedom > 0, freedom, nan)), where(endless, 0.0, t)
     square = x * x
-    central = square < 1.0
+    central = square < minimum(v, 1.0)
     inside, outer = where(central, square, 0.0), where(central, 1.0, square)
     half, half_freedom = full_like(v, 0.5), 0.5 * v
     middle = 0.5 - 0.5 * incomplete_beta(half, half_freedom, inside / (v + inside))
@@ -148,7 +151,7 @@ def _student(freedom: Array, t: Array) -> Array:
 def _student_density(freedom: Array, t: Array) -> Array:
     many = freedom > _ALMOST_NORMAL
     v = where(many, 1.0, freedom)
-    ratio = special.lgamma(0.5 * v + 0.5) - special.lgamma(0.5 * v) - 0.5 * log(math.pi * v)
+    ratio = -log_beta(0.5 * v, full_like(v, 0.5)) - 0.5 * log(v)
     normal = -0.5 * t * t - 0.5 * math.log(2 * math.pi)
     return exp(where(many, normal, ratio - 0.5 * (v + 1.0) * log1p(t * t / v)))
 
@@ -163,9 +166,3 @@ def _share(part: Array, rest: Array) -> Array:
     """Return part / (part + rest), and 1 where the part is infinite."""
     endless = part == inf
     return where(endless, 1.0, where(endless, 1.0, part) / (where(endless, 1.0, part) + rest))
-
-
-def _arrays(name: str, *values: Any) -> list[Array]:
-    """Return arrays of one dtype and one shape."""
-    found = [array_of(name, v if isinstance(v, Array) else v.value) for v in promoted_real(name, *values)]
-    return list(broadcast_arrays(*found))

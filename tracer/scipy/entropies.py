@@ -116,9 +116,24 @@ def boxcox1p(x: Any, lmbda: Any) -> Array:
 
 
 def _powered(logarithm: Any, power: Any) -> Array:
-    flat = power == 0
-    series = logarithm + 0.5 * power * where(isfinite(logarithm), logarithm, 0.0) ** 2
-    return where(flat, series, expm1(power * logarithm) / where(flat, 1.0, power))
+    small, inside, outside, step = _halves(logarithm, power)
+    series: Any = 1.0
+    for k in range(_BOXCOX_TERMS, 1, -1):
+        series = 1.0 + inside / k * series
+    return where(small, logarithm * series, expm1(outside) / step)
+
+
+_BOXCOX_TERMS = 10  # 0.02^10 is 1e-17
+
+
+def _halves(value: Any, power: Any) -> tuple[Array, Array, Array, Array]:
+    """Return where the product is small, the product there and beyond, and the power beyond, each safe elsewhere."""
+    product = where(power == 0, 0.0, power) * where(power == 0, 0.0, value)
+    small = absolute(product) < 0.02
+    finite = small & isfinite(value)
+    inside = where(finite, power, 0.0) * where(finite, value, 0.0)
+    step = where(small, 1.0, power)
+    return small, inside, step * where(small, 0.0, value), step
 
 
 def inv_boxcox(y: Any, lmbda: Any) -> Array:
@@ -142,9 +157,11 @@ def inv_boxcox1p(y: Any, lmbda: Any) -> Array:
 
 
 def _unpowered(value: Any, power: Any) -> Array:
-    flat = power == 0
-    series = value - 0.5 * power * where(isfinite(value), value, 0.0) ** 2
-    return where(flat, series, log1p(power * value) / where(flat, 1.0, power))
+    small, inside, outside, step = _halves(value, power)
+    series: Any = 0.0
+    for k in range(_BOXCOX_TERMS, 0, -1):
+        series = 1.0 / k - inside * series
+    return where(small, value * series, log1p(outside) / step)
 
 
 def huber(delta: Any, r: Any) -> Array:
@@ -166,8 +183,8 @@ def pseudo_huber(delta: Any, r: Any) -> Array:
     """
     width, value = (_array(v) for v in promoted_real("pseudo_huber", delta, r))
     none, endless = width == 0, absolute(value) == math.inf
-    steps = where(none | endless, 0.0, value) / where(none, 1.0, width)
-    loss = width * width * (steps / (1.0 + hypot(1.0, steps)) * steps)
+    large, size = where(none, 1.0, width), where(none | endless, 0.0, value)
+    loss = large * (size / (large + hypot(large, size))) * size
     return where(width < 0, math.inf, where(endless & ~none, math.inf, loss))
 
 

@@ -27,8 +27,6 @@ from tracer.numpy import (
     exp,
     inf,
     isnan,
-    log,
-    log1p,
     logical_and,
     maximum,
     ones_like,
@@ -36,7 +34,7 @@ from tracer.numpy import (
     where,
 )
 from tracer.numpy.core.conversion import cast
-from tracer.primitives.elementwise import special
+from tracer.scipy.saddle_points import log_beta_weight
 from tracer.trace.array import Array
 from tracer.transforms.custom.derivatives import custom_jvp
 from tracer.transforms.jacobian_products import jvp
@@ -93,8 +91,7 @@ def _terms(a: Array, b: Array, x: Array, min_terms: Any, *, rest: bool = False) 
 
 def _weight(a: Array, b: Array, x: Array) -> Array:
     """Return x^a (1 - x)^b / B(a, b)."""
-    log_beta = special.lgamma(a) + special.lgamma(b) - special.lgamma(a + b)
-    return exp(a * log(x) + b * log1p(-x) - log_beta)
+    return exp(log_beta_weight(a, b, x, 1.0 - x))
 
 
 def _fraction(a: Array, b: Array, x: Array, min_terms: Any) -> Array:

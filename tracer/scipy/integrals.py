@@ -19,6 +19,7 @@ from tracer.lax import fori_loop
 from tracer.numpy import absolute, asarray, cos, exp, floor, inf, log, nan, ones_like, round, sin, sinc, where
 from tracer.primitives.elementwise import special
 from tracer.scipy.normal import mills_ratio, quotient
+from tracer.scipy.operands import in_double
 from tracer.scipy.rationals import (
     AUXILIARY,
     DAWSON,
@@ -28,7 +29,6 @@ from tracer.scipy.rationals import (
     SINE_COSINE,
     SPENCE,
 )
-from tracer.scipy.special_functions.operands import in_double
 from tracer.settings import config
 from tracer.trace.array import Array
 from tracer.trace.integers import integer

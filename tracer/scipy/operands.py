@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tracer.ir import dtypes
 from tracer.numpy import broadcast_arrays
-from tracer.numpy.core.conversion import array_of
+from tracer.numpy.core.conversion import array_of, cast
 from tracer.numpy.core.promotion import promoted_real
 from tracer.trace.array import Array
 
@@ -24,3 +25,9 @@ def at_elements(formula: Callable[..., Any], name: str, *values: Any) -> Array:
     if dtype.itemsize >= 4:
         return array_of(name, formula(*given))
     return array_of(name, formula(*(x.astype("float32") for x in given))).astype(dtype)
+
+
+def in_double(name: str, formula: Callable[..., Array], *values: Any) -> Array:
+    """Return a formula of the operands cast to float64, in their promoted dtype."""
+    given = operands(name, *values)
+    return cast(formula(*(cast(x, dtypes.F64) for x in given)), given[0].dtype)

@@ -38,8 +38,7 @@ from tracer.numpy import (
 )
 from tracer.numpy import sum as sum_of
 from tracer.numpy.core.conversion import cast
-from tracer.scipy.operands import operands
-from tracer.scipy.special_functions.operands import in_double
+from tracer.scipy.operands import in_double, operands
 from tracer.trace.array import Array
 from tracer.trace.integers import integer
 from tracer.trace.source import here

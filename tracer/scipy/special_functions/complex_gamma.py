@@ -35,7 +35,8 @@ from tracer.numpy import (
 )
 from tracer.numpy.core.conversion import cast
 from tracer.primitives.elementwise import special
-from tracer.scipy.special_functions.operands import complex_operand, in_double, is_complex
+from tracer.scipy.operands import in_double
+from tracer.scipy.special_functions.operands import complex_operand, is_complex
 from tracer.trace.array import Array
 from tracer.transforms.custom.derivatives import custom_jvp
 

@@ -24,7 +24,7 @@ from tracer.numpy import absolute, cos, exp, floor, inf, isnan, maximum, minimum
 from tracer.numpy import any as any_of
 from tracer.primitives.elementwise import special
 from tracer.scipy.gammas import gammasgn
-from tracer.scipy.special_functions.operands import in_double
+from tracer.scipy.operands import in_double
 from tracer.scipy.special_functions.partials import with_partials
 from tracer.trace.array import Array
 

@@ -21,6 +21,7 @@ from tracer.numpy import (
     cos,
     exp,
     floor,
+    hypot,
     imag,
     isnan,
     maximum,
@@ -32,7 +33,8 @@ from tracer.numpy import (
     where,
 )
 from tracer.numpy.core.conversion import cast
-from tracer.scipy.special_functions.operands import complex_operand, in_double
+from tracer.scipy.operands import in_double
+from tracer.scipy.special_functions.operands import complex_operand
 from tracer.trace.array import Array
 from tracer.transforms.custom.derivatives import custom_jvp
 
@@ -74,8 +76,8 @@ def _voigt(x: Array, sigma: Array, gamma: Array) -> Array:
     profile = real(_wofz(joined(x / width, gamma / width))) / (math.sqrt(math.pi) * width)
     nothing = narrow & (gamma == 0)
     scale = where(nothing | ~narrow, 1.0, gamma)
-    ratio = x / scale
-    cauchy = 1.0 / (math.pi * scale * (1.0 + ratio * ratio))
+    distance = hypot(x, scale)
+    cauchy = scale / distance / (math.pi * distance)
     spike = where(isnan(x), math.nan, where(x == 0, math.inf, 0.0))
     return where(narrow, where(nothing, spike, cauchy), profile)
 

@@ -21,7 +21,7 @@ from tracer.numpy import absolute, exp, floor, inf, isnan, maximum, minimum, nan
 from tracer.numpy import any as any_of
 from tracer.primitives.elementwise import special
 from tracer.scipy.gammas import gammasgn
-from tracer.scipy.special_functions.operands import in_double
+from tracer.scipy.operands import in_double
 from tracer.scipy.special_functions.partials import with_partials
 from tracer.trace.array import Array
 
@@ -92,7 +92,9 @@ def _excess(a: Array, b: Array, c: Array) -> Array:
 
 
 def _by_x(a: Array, b: Array, c: Array, x: Array) -> Array:
-    return a * b / c * _hyp2f1(a + 1.0, b + 1.0, c + 1.0, x)
+    flat = (a == 0) | (b == 0)  # where 0 meets infinite derivatives
+    inner = where(flat & ~isnan(c), 0.0, x)
+    return where(flat, 0.0 * inner, a * b / where(flat, 1.0, c) * _hyp2f1(a + 1.0, b + 1.0, c + 1.0, inner))
 
 
 _hyp2f1 = with_partials(_values, [None, None, None, _by_x])

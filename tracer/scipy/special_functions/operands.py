@@ -1,25 +1,17 @@
-"""Operands that are computed in double precision, real or complex, and squares whose exponential keeps its digits."""
+"""Complex operands in double precision, and squares whose exponential keeps its digits."""
 
 # mypy: disable-error-code="no-any-return"
 # (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from tracer.ir import dtypes
 from tracer.numpy import exp, iscomplexobj, round
 from tracer.numpy.core.conversion import array_of, cast
 from tracer.numpy.core.promotion import promoted_inexact
-from tracer.scipy.operands import operands
 from tracer.trace.array import Array
-
-
-def in_double(name: str, formula: Callable[..., Array], *values: Any) -> Array:
-    """Return a formula of the operands cast to float64, in their promoted dtype."""
-    given = operands(name, *values)
-    return cast(formula(*(cast(x, dtypes.F64) for x in given)), given[0].dtype)
 
 
 def complex_operand(name: str, z: Any) -> tuple[Array, Any]:

@@ -20,7 +20,8 @@ from tracer.numpy import absolute, asarray, exp, inf, isnan, minimum, nan, where
 from tracer.numpy import sum as total
 from tracer.primitives.elementwise import special
 from tracer.scipy.normal import mills_ratio
-from tracer.scipy.special_functions.operands import bell, in_double
+from tracer.scipy.operands import in_double
+from tracer.scipy.special_functions.operands import bell
 from tracer.trace.array import Array
 from tracer.transforms.custom.derivatives import custom_jvp
 
