@@ -100,6 +100,11 @@ class Gate:
         """Whether this thread has no reason to keep the gate closed."""
         return self._mine.count == 0 and not self._is_elsewhere
 
+    @property
+    def has_reasons(self) -> bool:
+        """Whether a thread has an open trace, or a block that overrides settings."""
+        return self.closed != self._is_elsewhere
+
     def _reset(self) -> None:
         """Keep this thread's reasons alone, after a fork."""
         self._lock = threading.Lock()

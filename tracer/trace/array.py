@@ -341,6 +341,15 @@ def unplaced(value: np.ndarray[Any, Any], weak: bool = False) -> Array:
     return array
 
 
+def on_device(trace: Trace, value: DeviceValue, type: Any) -> Array:
+    """Wrap a value of an IR type on the device of a trace. The innermost trace owns the handle."""
+    array = _new(Array)
+    array._value, array._type, array._trace, array._atom = value, type, trace, None
+    array._weak = type.__class__ is ArrayType and type.weak
+    array._owner = _owner() if gate.closed else 0
+    return array
+
+
 def traced(trace: Trace, atom: Var, value: Array | None = None, owner: int | None = None) -> Array:
     """Return a handle on a variable of a trace. owner: serial of the trace that may rebind it; the innermost's if None.
 

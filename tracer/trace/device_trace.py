@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from tracer.errors import DeviceError, message
 from tracer.ir.program import Program
-from tracer.trace.array import Array, concrete, follows, is_recorded
+from tracer.trace.array import Array, follows, is_recorded
 from tracer.trace.device_value import DeviceValue
 from tracer.trace.source import here
 from tracer.trace.trace import Process, Trace, default_trace
@@ -25,6 +25,9 @@ class Device(Protocol):
 
     def run(self, program: Program, operands: Sequence[Array], donated: tuple[int, ...] = ()) -> list[Array]:
         """Start a program on arrays of the device, and arrays of the host, which follow. Return its results."""
+
+    def prepared(self, program: Program) -> Callable[[Sequence[DeviceValue]], list[Array]]:
+        """Return the function that starts a program on values of the device, and returns its results."""
 
     def donors(self, program: Program, donated: tuple[int, ...]) -> Mapping[int, int]:
         """Return the operands whose memory results of a program take over, by result."""
@@ -48,12 +51,6 @@ class DeviceTrace(Trace):
     def is_here(self) -> bool:
         """Whether the trace takes operations on this thread: always."""
         return True
-
-    def array(self, value: DeviceValue, type: Any) -> Array:
-        """Return an array of an IR type on the device."""
-        array = concrete(value, getattr(type, "weak", False), type)  # type: ignore[arg-type]  # an Array may hold either
-        array._trace = self
-        return array
 
 
 def device_of(array: Array) -> Any:

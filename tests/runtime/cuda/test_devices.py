@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from tests.grids import THOROUGH, covering
 from tracer import grad, hessian, jacfwd, jacrev, jit, jvp, lax, random, value_and_grad, vjp, vmap
 from tracer.errors import DeviceError, OutOfBoundsError
 from tracer.runtime.compile import compile as compiling
+from tracer.runtime.cuda.simulator.driver import SimulatedDriver
 from tracer.trace.device_value import DeviceValue
 
 SIM = "cuda-sim:0"
@@ -215,6 +218,49 @@ def test_polynomials_are_fitted_to_points_on_a_device() -> None:
         tnp.polyfit(points, values, 1, full=True), strict=True,
     ):  # fmt: skip
         np.testing.assert_allclose(np.asarray(got), np.asarray(wanted))
+
+
+def test_repeated_calls_see_what_changes(x: tnp.ndarray) -> None:
+    factor = 2.0
+
+    def scaled(tree: Any) -> Any:
+        return {"y": factor * tree["x"]}
+
+    f = jit(scaled)
+    row, short, host = x[0], x.astype("float32"), tnp.asarray(X)
+    for factor in (2.0, 2.0, 3.0):  # read by the function
+        for given in (x, x, row, short, X, host, 2.0):
+            got = f({"x": given})["y"]
+            assert (got.dtype, str(got.device)) == (np.asarray(given).dtype, str(getattr(given, "device", "cpu")))
+            np.testing.assert_allclose(np.asarray(got), factor * np.asarray(given))
+    with tracer.disable_jit():
+        factor = 4.0
+        np.testing.assert_array_equal(np.asarray(f({"x": x})["y"]), 4.0 * X)
+    slope = grad(lambda x: f({"x": x})["y"].sum())(x)
+    np.testing.assert_array_equal(np.asarray(slope), np.full(X.shape, 4.0))
+    np.testing.assert_array_equal(np.asarray(vmap(lambda r: f({"x": r})["y"])(x)), 4.0 * X)
+
+
+def test_a_repeated_call_takes_few_steps_of_python_a_leaf() -> None:
+    def steps(count: int) -> int:
+        f, given = jit(lambda xs: [x + 1.0 for x in xs]), [tracer.device_put(np.ones(3), SIM) for _ in range(count)]
+        f(given)
+        f(given)
+        calls: list[str] = []
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(SimulatedDriver, "launch", lambda *_: None)
+            patch.setattr(SimulatedDriver, "address", lambda *_: 0)
+            patch.setattr(SimulatedDriver, "empty", lambda _, nbytes: SimpleNamespace(nbytes=nbytes))
+            sys.setprofile(lambda frame, event, _: calls.append(frame.f_code.co_name) if event == "call" else None)
+            try:
+                f(given)
+            finally:
+                sys.setprofile(None)
+        return len(calls)
+
+    one, many = steps(1), steps(9)
+    assert one <= 40
+    assert many - one <= 8 * 7
 
 
 def test_faults_are_raised_where_a_value_is_waited_for() -> None:

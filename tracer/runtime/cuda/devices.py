@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from tracer.errors import DeviceError, OutOfMemoryError, message
 from tracer.ir.primitive import Primitive, Structured
 from tracer.ir.program import Program, Source
-from tracer.ir.types import array_type, size, storage_type
+from tracer.ir.types import array_type, size
 from tracer.runtime.cuda.driver import DROP, CupyDriver, Driver, load_cupy
 from tracer.runtime.cuda.programs import DeviceProgram
 from tracer.runtime.cuda.simulator.driver import SimulatedDriver
@@ -19,7 +19,7 @@ from tracer.runtime.cuda.simulator.kernels import Counts
 from tracer.runtime.eager.execute import single_equation
 from tracer.runtime.system.devices import Device
 from tracer.runtime.system.locks import ForkSafeLock
-from tracer.trace.array import Array, concrete, follows, is_recorded
+from tracer.trace.array import Array, concrete, follows, is_recorded, on_device
 from tracer.trace.convert import native
 from tracer.trace.device_trace import DeviceTrace, device_of
 from tracer.trace.device_value import DeviceValue
@@ -93,7 +93,7 @@ class CudaDevice(Device):
         check_alive(array)
         value = array._value
         held = DeviceValue(self, self.driver.upload(np.ascontiguousarray(value)), value.dtype, value.shape)
-        return self.trace.array(held, array.type)
+        return on_device(self.trace, held, array.type)
 
     def wait(self, value: DeviceValue) -> None:
         """Wait until a value is computed. Raises the faults of its programs."""
@@ -119,23 +119,29 @@ class CudaDevice(Device):
         for a program with loop nests that have no kernel.
         """
         found = self._program(program, donated)
-        values = [self.put(self.checked(program.name, x))._value for x in operands]
+        return self._start(found, [self.put(self.checked(program.name, x))._value for x in operands])
+
+    def prepared(self, program: Program) -> Callable[[Sequence[DeviceValue]], list[Array]]:
+        """Return the function that starts a program on values of this device."""
+        return partial(self._start, self._program(program, ()))
+
+    def _start(self, found: DeviceProgram, values: Sequence[DeviceValue]) -> list[Array]:
         try:
             memories, check = found.run([v.memory for v in values])
         except OutOfMemoryError as error:
-            raise _too_large(program, found, error) from None
-        checks = tuple({id(c): c for v in values for c in v.checks if not c.is_settled}.values())
+            raise _too_large(found, error) from None
+        checks = tuple({id(c): c for v in values if v.checks for c in v.checks if not c.is_settled}.values())
         if check is not None:
             checks = (*checks, check)
         if len(checks) > _MAX_CHECKS:  # of a long chain of calls whose values nobody waited for
             for each in checks:
                 each.settle()
             checks = ()
-        results = []
-        for memory, type in zip(memories, program.output_types, strict=True):
-            storage = storage_type(type)
-            results.append(self.trace.array(DeviceValue(self, memory, storage.dtype, storage.shape, checks), type))
-        return results
+        trace = self.trace
+        return [
+            on_device(trace, DeviceValue(self, memory, storage.dtype, storage.shape, checks), type)
+            for memory, (type, storage) in zip(memories, found.outputs, strict=True)
+        ]
 
     def checked(self, name: str, x: Array) -> Array:
         """Return an operand. Raises DeviceError if it lies on another device, or on the host and does not follow."""
@@ -176,15 +182,14 @@ def _process(
     return results
 
 
-def _too_large(program: Program, found: DeviceProgram, error: OutOfMemoryError) -> OutOfMemoryError:
+def _too_large(found: DeviceProgram, error: OutOfMemoryError) -> OutOfMemoryError:
     """Return the error of a program without memory: its bytes for results and temporaries, and its largest results."""
-    sizes = [(storage_type(type), type) for type in program.output_types]
-    largest = sorted(((t.dtype.itemsize * size(t), str(type)) for t, type in sizes), reverse=True)
+    largest = sorted(((t.dtype.itemsize * size(t), str(type)) for type, t in found.outputs), reverse=True)
     results = sum(nbytes for nbytes, _ in largest)
     asked, free, *_ = str(error).splitlines()
     taken = f"it takes {results:,} bytes for results and {found.temporary_bytes:,} for temporaries"
     shown = ", ".join(f"{type} of {nbytes:,}" for nbytes, type in largest[:3])
-    text = f"{program.name}{here()}: {asked}"
+    text = f"{found.name}{here()}: {asked}"
     return OutOfMemoryError(message(text, free.strip(), taken, f"largest results: {shown}", help=DROP))
 
 
@@ -207,7 +212,7 @@ def adopted(x: Any) -> Array:
     device, like = device_named("cuda", int(array.device.id)), native(np.empty(0, array.dtype), "from_dlpack")
     held = DeviceValue(device, array.reshape(-1).view(np.uint8), like.dtype, tuple(array.shape))
     held.is_lent = True
-    return device.trace.array(held, array_type(like.dtype, held.shape))
+    return on_device(device.trace, held, array_type(like.dtype, held.shape))
 
 
 def traffic(program: Program, inputs: Sequence[np.ndarray[Any, Any]], arch: str) -> dict[str, Counts]:

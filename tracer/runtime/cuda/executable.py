@@ -14,7 +14,7 @@ import numpy as np
 from tracer.codegen.cuda.source import FAULT_SHIFT, CudaSource, Kernel
 from tracer.errors import DeviceError, InternalError, message
 from tracer.ir import loop
-from tracer.ir.dtypes import BOOL
+from tracer.ir.dtypes import BOOL, DType
 from tracer.runtime.cuda.driver import Driver, Memory, storage
 from tracer.runtime.cuda.stacks import Stack
 
@@ -49,35 +49,90 @@ class Executable:
         self.kernels = {kernel.name: kernel for kernel in source.kernels}
         self.call_back = call_back
         self._faults = any(kernel.faults for kernel in source.kernels)
+        places = {p: n for n, p in enumerate(source.parameters)}
+        self._given = [(n, _bytes(p), p) for p, n in places.items() if p.space is not loop.Space.OUTPUT]
+        self._outputs = [(n, _bytes(p)) for p, n in places.items() if p.space is loop.Space.OUTPUT]
+        self._launches = _launches(source.entry.body, self.kernels, places)
 
     def run(self, inputs: Sequence[Memory], donors: Mapping[int, int] = NO_DONORS) -> Outcome:
         """Run the host's part, waiting for the device only where the host decides.
 
         inputs: memory of all parameters but OUTPUT. donors: the DONATED inputs that hold outputs, by output.
         """
-        driver, source = self.driver, self.source
-        memory: dict[loop.Buffer, Memory] = {}
-        given = [p for p in source.parameters if p.space is not loop.Space.OUTPUT]
-        for parameter, found in zip(given, inputs, strict=True):
-            if found.nbytes != _bytes(parameter):
+        driver, source, address = self.driver, self.source, self.driver.address
+        held: list[Memory] = [None] * (len(self._given) + len(self._outputs))
+        for (place, size, parameter), found in zip(self._given, inputs, strict=True):
+            if found.nbytes != size:
                 got = f"{found.nbytes} bytes"
                 raise InternalError(f"cuda: '{parameter.name}' is {parameter.dtype}[{parameter.size}], got {got}")
-            memory[parameter] = self._aligned(found, parameter.alignment)
-        outputs = [p for p in source.parameters if p.space is loop.Space.OUTPUT]
-        for n, parameter in enumerate(outputs):
-            donor = donors.get(n)
-            memory[parameter] = driver.empty(_bytes(parameter)) if donor is None else memory[given[donor]]
+            held[place] = self._copied(found) if address(found) % parameter.alignment else found
+        for n, (place, size) in enumerate(self._outputs):
+            held[place] = held[self._given[donors[n]][0]] if n in donors else driver.empty(size)
         record = driver.upload(np.full(1, _NO_FAULT, np.uint64)) if self._faults else None
-        _Call(self, memory, driver.empty(source.arena), record).start()
-        return Outcome(tuple(memory[p] for p in outputs), record)
+        if self._launches is None:
+            memory = dict(zip(source.parameters, held, strict=True))
+            _Call(self, memory, driver.empty(source.arena), record).start()
+        else:
+            arena = driver.empty(source.arena) if source.arena else None
+            for launch in self._launches:
+                driver.launch(self.module, launch.kernel, launch.arguments_of(driver, held, arena, record))
+        return Outcome(tuple([held[place] for place, _ in self._outputs]), record)
 
-    def _aligned(self, memory: Memory, alignment: int) -> Memory:
-        """Return the memory, or a copy where it is a part of an array that begins elsewhere."""
-        if not self.driver.address(memory) % alignment:
-            return memory
+    def _copied(self, memory: Memory) -> Memory:
+        """Return a copy of a part of an array, which begins where an allocation does."""
         copy = self.driver.empty(memory.nbytes)
         self.driver.copy(copy, memory)
         return copy
+
+
+class _Launch(NamedTuple):
+    """Launch of a kernel. template: its scalars. whole, parts: the indices of the memory for its other arguments."""
+
+    kernel: Kernel
+    template: list[Any]
+    whole: list[tuple[int, int]]
+    parts: list[tuple[int, int | None, int, int]]  # None: of the arena
+
+    def arguments_of(self, driver: Driver, held: Sequence[Memory], arena: Memory, record: Memory | None) -> list[Any]:
+        """Return the arguments: memory of the entry's parameters and the arena, scalars, the fault record."""
+        arguments = self.template.copy()
+        for place, index in self.whole:
+            arguments[place] = held[index]
+        for place, source, start, stop in self.parts:
+            arguments[place] = driver.part(arena if source is None else held[source], start, stop)
+        if self.kernel.faults:
+            arguments.append(record)
+        return arguments
+
+
+def _launches(
+    body: loop.Block, kernels: Mapping[str, Kernel], places: Mapping[loop.Buffer, int]
+) -> list[_Launch] | None:
+    """Return the launches of a host's part that does nothing else, None for any other."""
+    found = []
+    for s in body.statements:
+        if not isinstance(s, loop.Invoke) or s.stacks or not all(map(_is_known, s.arguments)):
+            return None
+        launch = _Launch(kernels[s.function], [None] * len(s.arguments), [], [])
+        for n, argument in enumerate(s.arguments):
+            if isinstance(argument, loop.Constant):
+                launch.template[n] = _scalar(argument.value, argument.dtype)
+                continue
+            assert isinstance(argument, loop.View)
+            buffer, start = argument.buffer, argument.start.constant * argument.buffer.dtype.itemsize
+            if buffer.space is loop.Space.ARENA:
+                launch.parts.append((n, None, buffer.offset + start, buffer.offset + _bytes(buffer)))
+            elif start:
+                launch.parts.append((n, places[buffer], start, _bytes(buffer)))
+            else:
+                launch.whole.append((n, places[buffer]))
+        if launch.kernel.grid:  # CUDA rejects an empty grid
+            found.append(launch)
+    return found
+
+
+def _is_known(argument: loop.View | loop.Operand) -> bool:
+    return not argument.start.terms if isinstance(argument, loop.View) else isinstance(argument, loop.Constant)
 
 
 class _Left(Exception):  # noqa: N818 - control flow
@@ -188,7 +243,7 @@ class _Call:
     def argument(self, argument: loop.View | loop.Operand) -> Any:
         if isinstance(argument, loop.View):
             return self.view(argument)
-        return np.asarray(self.value(argument)).astype(argument.dtype).view(storage(argument.dtype))[()]
+        return _scalar(self.value(argument), argument.dtype)
 
     def value(self, operand: loop.Operand) -> Any:
         return operand.value if isinstance(operand, loop.Constant) else self.registers[operand]
@@ -238,6 +293,11 @@ class _Call:
     def item(self, view: loop.View, count: int) -> Memory:
         """Return the memory of some elements."""
         return self.view(view, count * view.buffer.dtype.itemsize)
+
+
+def _scalar(value: Any, dtype: DType) -> Any:
+    """Return a scalar as NumPy's of the dtype that holds its bits."""
+    return np.asarray(value).astype(dtype).view(storage(dtype))[()]
 
 
 def _bytes(buffer: loop.Buffer) -> int:

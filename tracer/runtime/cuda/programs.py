@@ -52,6 +52,8 @@ class DeviceProgram:
         """
         target = cuda(driver.arch)
         plain, mapped = gpu_schedule(optimize(program, target), target, donated=donated)
+        self.name = program.name
+        self.outputs = [(type, storage_type(type)) for type in program.output_types]
         self.donors = plain.donors
         self._callbacks: tuple[Any, ...] = plain.callbacks  # Equations
         self._executable = Executable(emit_cuda(mapped.require(program.name)), driver, self._call_back)

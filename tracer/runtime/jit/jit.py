@@ -15,6 +15,7 @@ import numpy as np
 from tracer.errors import ArgumentError, message
 from tracer.lazy import LazyModule
 from tracer.runtime.jit.argument_plan import Plan, make_plan
+from tracer.runtime.jit.device_entry import DeviceEntry, entry_of
 from tracer.runtime.jit.donation import Donated, consume, given_away
 from tracer.runtime.jit.explain import History, Text, closest
 from tracer.runtime.jit.signature import Call, Key, Names, Positions, Signature, signature
@@ -72,6 +73,7 @@ class Calls:
         self._lock = ForkSafeLock()
         self._warned: set[str] = set()  # why donated arrays were not used
         self._chain: list[Specialization] = []
+        self._device_entries: tuple[DeviceEntry, ...] = ()
 
     def __repr__(self) -> str:
         return f"<calls of {self.signature.name}>"
@@ -101,6 +103,11 @@ class Calls:
 
     def slow(self, /, *args: Any, **kwargs: Any) -> Any:
         """Make a call through Python, for arguments that no compiled entry recognises."""
+        if not kwargs:
+            for device_entry in self._device_entries:
+                result = device_entry(args)
+                if result is not NotImplemented:
+                    return result
         if _switch.off or config.disable_jit:
             return self.function(*args, **kwargs)
         version = gate.version
@@ -117,6 +124,10 @@ class Calls:
             finally:
                 if donated and state.staging is None:
                     consume([call.leaves[n] for n in donated], [compiled.donated[n] for n in donated])
+            if not (kwargs or donated or call.key.statics or self.device):
+                made = entry_of(traced, call.leaves, args)
+                if made is not None:
+                    self._device_entries = (made, *self._device_entries[: _CHAIN - 1])
             return trees.unflatten(traced.structure, outputs)
         if donated:
             compiled.warn_of_useless()
@@ -188,7 +199,7 @@ class Calls:
 
     def forget(self) -> None:
         with self._lock:
-            self.cache, self._chain = {}, []
+            self.cache, self._chain, self._device_entries = {}, [], ()
             self._serve(self.first)
 
     def traces(self) -> dict[Key, Traced]:
