@@ -12,6 +12,7 @@ import tracer
 import tracer.numpy as tnp
 from tests.foreign.outcomes import MODES, OURS, PLAIN, REFUSED, WRONG, Case, check, kind_of, record
 from tests.foreign.requirements import DISPATCHES, NOT_DISPATCHING, how_to_get
+from tests.grids import covering
 
 if not DISPATCHES:
     pytest.skip(NOT_DISPATCHING, allow_module_level=True)
@@ -41,8 +42,7 @@ with warnings.catch_warnings():
 OPTIONS = {"PCA": {"n_components": 2, "svd_solver": "full"}}  # its last components are noise, which no check survives
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("name", sorted(set(CLASSES) - {"LabelEncoder"}))
+@pytest.mark.parametrize(("name", "dtype"), covering(sorted(set(CLASSES) - {"LabelEncoder"}), ["float64", "float32"]))
 def test_estimators_pass_their_own_check(name: str, dtype: str) -> None:
     estimator = CLASSES[name](**OPTIONS.get(name, {}))
     check_array_api_input_and_values(name, estimator, "tracer.numpy", dtype_name=dtype)

@@ -213,8 +213,7 @@ def test_one_value_may_be_a_number() -> None:
     np.testing.assert_array_equal(number.y, solve_ivp(lambda t, y: -y, (0, 1.0), [1.0]).y)
 
 
-@pytest.mark.parametrize("method", ["RK45", "Radau"])
-@pytest.mark.parametrize("slope", [np.inf, np.nan])
+@pytest.mark.parametrize(("method", "slope"), covering(["RK45", "Radau"], [np.inf, np.nan]))
 def test_slopes_that_are_not_finite_end_the_solution(method: str, slope: float) -> None:
     found = solve_ivp(lambda t, y: y * slope, (0.0, 3.0), np.array([1.0]), method=method)
     assert (int(found.status), float(found.t[-1])) == (-1, 0.0)

@@ -26,9 +26,10 @@ def test_coefficients_are_scipy_s(order: int, mode: str, count: int, rng: np.ran
     np.testing.assert_allclose(found, scipy.ndimage.spline_filter1d(x, order, 0, mode=mode), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("order", range(2, 6))
-@pytest.mark.parametrize("mode", ["mirror", "reflect", "grid-wrap"])
-@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+@pytest.mark.parametrize(
+    ("order", "mode", "dtype"),
+    covering(range(2, 6), ["mirror", "reflect", "grid-wrap"], ["float32", "float64", "complex128"], least=12),
+)
 def test_splines_go_through_the_elements(order: int, mode: str, dtype: Any, rng: np.random.Generator) -> None:
     x = rng.normal(size=(3, 4)).astype(dtype)
     at = np.meshgrid(np.arange(3.0), np.arange(4.0), indexing="ij")
