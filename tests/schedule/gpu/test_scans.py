@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from tracer.codegen.reference.interpreter import Order
 from tracer.primitives.base.reference import run_reference
 from tracer.primitives.control.cumulative import cummax, cummin, cumprod, cumsum
 from tracer.primitives.elementwise.arithmetic import add, mul
+from tracer.schedule.gpu.reduction_chunks import chunk_reductions
+from tracer.schedule.pipeline import GPU_PIPELINE, LoopPass
 
 _TOLERANCE = {"float32": 2e-5, "complex64": 2e-5, "float64": 1e-12, "float16": 2e-2}
 
@@ -54,6 +57,36 @@ def test_rows_equal_the_reference(
     np.testing.assert_allclose(found[0].view(wanted.dtype).reshape(wanted.shape), wanted, rtol=limit, atol=limit)
 
 
+IN_SHORT_CHUNKS = tuple(
+    LoopPass(each.name, partial(chunk_reductions, small=0)) if each.name == "chunk_reductions" else each
+    for each in GPU_PIPELINE[:-1]
+)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(
+    ("function", "dtype", "shape", "axis"),
+    [
+        (cumsum, "float32", (103, 33), 0),  # four chunks, the last one shorter
+        (cummin, "int16", (70, 40), 0),
+        (cummax, "float64", (2, 48, 20), 1),
+        (cumsum, "complex64", (60, 33), 0),
+    ],
+)
+def test_columns_in_chunks_equal_the_reference(
+    function: Any, dtype: str, shape: tuple[int, ...], axis: int, reverse: bool, rng: np.random.Generator
+) -> None:
+    program = program_of(lambda x: [add(function(mul(x, x), axis, reverse), x)], [(dtype, shape)])
+    x = (9 * rng.standard_normal(shape) + 1).astype(dtype)
+    module = mapped(program, IN_SHORT_CHUNKS).module
+    assert module.functions[0].name == "nest0_chunks"
+    (wanted,) = run_reference(program, [x])
+    found = [run(module, [x.view(x.real.dtype)], order)[1][0] for order in Order]
+    assert len({array.tobytes() for array in found}) == 1
+    limit = 40 * _TOLERANCE.get(dtype, 0.0)
+    np.testing.assert_allclose(found[0].view(wanted.dtype).reshape(wanted.shape), wanted, rtol=limit, atol=limit)
+
+
 @pytest.mark.parametrize(
     ("shape", "axis", "blocks"),
     [
@@ -62,6 +95,8 @@ def test_rows_equal_the_reference(
         ((2000, 100), 1, [2000]),
         ((1 << 20, 2), 0, [256, 256]),  # columns that would not fill a warp
         ((100, 512), 0, [2]),  # a thread a column reads neighbours already
+        ((4096, 4096), 0, [256, 256]),
+        ((1 << 20, 200), 0, [264, 264]),
         ((2000, 31), 1, [8]),
     ],
 )
@@ -77,8 +112,9 @@ def test_products_of_floats_stay_in_order(rng: np.random.Generator) -> None:
     assert np.isfinite(found).all()
 
 
-@pytest.mark.parametrize("length", [1000, 8300])
-def test_sums_of_non_negative_values_never_decrease(length: int, rng: np.random.Generator) -> None:
-    x = (rng.random(length) * 10.0 ** rng.integers(-9, 3, length)).astype(np.float32)
-    _, (found,) = run(mapped(program_of(lambda x: [cumsum(x, 0, False)], [("float32", x.shape)])).module, [x])
-    assert (np.diff(found) >= 0).all()
+@pytest.mark.parametrize("shape", [(1000,), (8300,), (200, 32)])
+def test_sums_of_non_negative_values_never_decrease(shape: tuple[int, ...], rng: np.random.Generator) -> None:
+    x = (rng.random(shape) * 10.0 ** rng.integers(-9, 3, shape)).astype(np.float32)
+    program = program_of(lambda x: [cumsum(x, 0, False)], [("float32", shape)])
+    _, (found,) = run(mapped(program, IN_SHORT_CHUNKS).module, [x])
+    assert (np.diff(found.reshape(shape), axis=0) >= 0).all()

@@ -32,14 +32,18 @@ from tracer.ir.loop.walk import statements_of
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.gpu.column_kernels import tile_width, tiles_of
 from tracer.schedule.gpu.row_programs import Phase, RowProgram, row_program, takes_a_block, takes_columns
+from tracer.schedule.gpu.scan_columns import SMALL, chunked_columns
 from tracer.schedule.gpu.scan_kernels import ALIGNMENT, BLOCKS, MIN_CHUNK, chunked_scan, totals_of
 from tracer.schedule.gpu.threads import Axes, Unfit, split, trips
 from tracer.schedule.terms.loop_slicing import moved
 from tracer.schedule.terms.two_steps import Steps, with_two_steps
 
 
-def chunk_reductions(module: Module) -> Module:
-    """Return the module with long reductions to few results in two steps: of chunks, and of their totals."""
+def chunk_reductions(module: Module, *, small: int = SMALL) -> Module:
+    """Return the module with long reductions to few results in two steps: of chunks, and of their totals.
+
+    small: elements of columns with partial results that stay in one step.
+    """
     functions: list[Function] = []
     made: dict[str, Steps] = {}
     arena = -(-module.arena // ALIGNMENT) * ALIGNMENT
@@ -48,6 +52,7 @@ def chunk_reductions(module: Module) -> Module:
         found = None
         if function.name != module.entry:
             found = _chunked(function, arena) or chunked_scan(function, arena)
+            found = found or chunked_columns(function, arena, small)
         if found is None:
             functions.append(function)
             continue

@@ -87,11 +87,17 @@ class Scan:
 
 def scan_of(nest: Block) -> tuple[Axes, Scan] | None:
     """Return the rows and their partial results where each row is worth a block, or None for other nests."""
+    found = partial_results(nest)
+    return found if found is not None and _takes_a_block(*found) else None
+
+
+def partial_results(nest: Block) -> tuple[Axes, Scan] | None:
+    """Return the rows of a nest and their partial results, or None for other nests."""
     try:
         alone = len(nest.statements) == 1 and isinstance(nest.statements[0], For) and nest.statements[0].carries
         axes, statements = (Axes((), ()), nest.statements) if alone else split(nest)
         scan = _scan(statements)
-        return (axes, scan) if scan is not None and _takes_a_block(axes, scan) else None
+        return None if scan is None or trips(scan.loop) < 0 else (axes, scan)
     except Unfit:
         return None
 

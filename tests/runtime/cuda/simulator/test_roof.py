@@ -49,6 +49,15 @@ def test_cumulative_sums_read_and_write_whole_sectors(dtype: str, columns: int) 
     assert found.blocks >= MULTIPROCESSORS
 
 
+@pytest.mark.parametrize(("dtype", "columns"), covering(DTYPES, (64, 128)))
+def test_cumulative_sums_of_columns_share_long_ones(dtype: str, columns: int) -> None:
+    found = measured("cumsum_columns", dtype, columns, (1 << 16) // columns)
+    assert found.kernels == 2
+    assert found.bytes <= 1.6  # chunks are read twice, and totals of float16 are float32
+    assert found.sectors <= 1 / 0.95
+    assert found.blocks >= MULTIPROCESSORS
+
+
 @pytest.mark.parametrize(
     ("name", "dtype", "shape"),
     covering(
