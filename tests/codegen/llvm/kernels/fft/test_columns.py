@@ -68,6 +68,17 @@ def test_columns_depend_on_neither_their_neighbours_nor_threads() -> None:
         np.testing.assert_array_equal(np.asarray(found), whole[:, columns])
 
 
+@pytest.mark.parametrize("dtype", EPSILON)
+def test_columns_and_rows_beyond_a_cache_are_fetched_ahead(dtype: str) -> None:
+    """Arrays of more than a mebibyte are; the bits are those of smaller ones."""
+    x = numbers(dtype, 512, 320)
+    whole = np.asarray(jit(lambda a: tnp.fft.fft(a, axis=0))(x))
+    few = np.asarray(jit(lambda a: tnp.fft.fft(a, axis=0))(np.ascontiguousarray(x[:, 16:48])))
+    np.testing.assert_array_equal(whole[:, 16:48], few)
+    rows = np.asarray(jit(tnp.fft.fft)(x))
+    np.testing.assert_array_equal(rows[40:60], np.asarray(jit(tnp.fft.fft)(x[40:60])))
+
+
 @pytest.mark.parametrize("bits", [128, 256])
 def test_narrower_vectors_give_nearly_the_same_columns(bits: int) -> None:
     for dtype in EPSILON:

@@ -1,17 +1,18 @@
 """Passes of Fourier transforms on columns of an array: the first loads them, the last stores them.
 
-    void tracer_fft_first8_f64(ptr x, ptr y, ptr w, i64 m, i64 step, i64 swap)
+    void tracer_fft_first8_f64(ptr x, ptr y, ptr w, i64 m, i64 step, i64 ahead)
     void tracer_fft_middle8_f64(ptr x, ptr y, ptr w, i64 m, i64 l)
-    void tracer_fft_last8_f64(ptr x, ptr y, i64 l, i64 step, i64 end, double scale)
+    void tracer_fft_last8_f64(ptr x, ptr y, i64 l, i64 step, i64 end, i64 ahead, double scale)
     void tracer_fft_begin8_f64(ptr x, ptr y, ptr w, i64 m, i64 step, i64 swap)
     void tracer_fft_turn8_f64(ptr x, ptr y, i64 l, i64 step, ptr starts, ptr lanes)
-    void tracer_fft_end8_f64(ptr x, ptr y, i64 l, i64 step, i64 swap, double scale)
+    void tracer_fft_end8_f64(ptr x, ptr y, i64 l, i64 step, i64 swap, i64, double scale)
 
 Each is a pass of `butterflies` in a module of its own. A first pass has l = 1, a last one m = 1 and no roots. The array
 has `step` numbers from one row to the next. end: 0, or n, whereupon results go to rows n, n - 1, n - 2 ... instead of
 0, 1, 2 ..., the first one to row 0. "first" and "last" take as many columns as a vector has numbers, at least eight.
-The passes of `lines`, "begin", "turn" and "end", take eight. They exchange real and imaginary parts where `swap` holds,
-which "first" does not read. "turn" multiplies row k by starts[k], of all columns, and lanes[k], of each.
+ahead: whether to fetch the next block meanwhile. The passes of `lines`, "begin", "turn" and "end", take eight. They
+exchange real and imaginary parts where `swap` holds. "turn" multiplies row k by starts[k], of all columns, and
+lanes[k], of each.
 """
 
 from __future__ import annotations
@@ -91,12 +92,15 @@ def _first(radix: int, s: Shape, name: str, *, swaps: bool) -> str:
   %w.before = sub i64 %p, 1
   %w.skip = mul i64 %w.before, {2 * (radix - 1)}
   %w.p = getelementptr {s.element}, ptr %w, i64 %w.skip
+{"" if swaps else _fetched(s, "%x.p", "from", radix, write=False)}
 {ends[1]}"""
     return f"""\
 declare {s.vector} @llvm.fma.{s.suffix}({s.vector}, {s.vector}, {s.vector})
-define void @{name}(ptr noalias %x, ptr noalias %y, ptr noalias %w, i64 %m, i64 %step, i64 %swap) #0 {{
+declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
+define void @{name}(ptr noalias %x, ptr noalias %y, ptr noalias %w, i64 %m, i64 %step, i64 %flag) #0 {{
 entry:
-  %is.swapped = icmp ne i64 %swap, 0
+  %is.swapped = icmp ne i64 %flag, 0
+  %is.near = icmp eq i64 %flag, 0
   %part = mul i64 %m, %step
 {places}
 {ends[0]}
@@ -105,6 +109,19 @@ entry:
 }}
 {attributes(s)}
 """
+
+
+def _fetched(s: Shape, base: str, offset: str, radix: int, *, write: bool) -> str:
+    """Fetch the rows of the next block, unless `%is.near` holds."""
+    size, ahead, lines = 2 * s.lanes * s.size, 2 * s.lanes, list[str]()
+    for j in range(radix):
+        for at in range(0, size, 64):
+            name = f"%fetch.{j}.{at}"
+            lines.append(f"  {name}.skip = add i64 %{offset}.{j}, {ahead + at // s.size}")
+            lines.append(f"  {name} = getelementptr {s.element}, ptr {base}, i64 {name}.skip")
+            lines.append(f"  call void @llvm.prefetch.p0(ptr {name}, i32 {int(write)}, i32 2, i32 1)")
+    text = "\n".join(lines)
+    return f"  br i1 %is.near, label %go, label %fetch\nfetch:\n{text}\n  br label %go\ngo:"
 
 
 def _swapped(c: Code, x: Pair) -> Pair:
@@ -126,6 +143,7 @@ def last_text(radix: int, kind: str, vector_bits: int | None = None) -> str:
     for k, pair in enumerate(_transformed(c, radix)):
         c.store_in_turn(_scaled(c, pair), c.at("%y.q" if k else "%y.first", f"%to.{k}"))
     start = """\
+  %is.near = icmp eq i64 %ahead, 0
   %is.back = icmp ne i64 %flag, 0
   %before = sub i64 0, %rows
   %after = select i1 %is.back, i64 %before, i64 %rows"""
@@ -134,8 +152,11 @@ def last_text(radix: int, kind: str, vector_bits: int | None = None) -> str:
   %row = select i1 %is.back, i64 %q.back, i64 %q"""
     first = """\
   %is.zero = icmp eq i64 %q, 0
-  %y.first = select i1 %is.zero, ptr %y, ptr %y.q"""
-    return _stored(c, radix, f"{PASS}last{radix}_{kind}", f"i64 %flag, {s.element} %scale", (start, place, first))
+  %y.first = select i1 %is.zero, ptr %y, ptr %y.q
+""" + _fetched(s, "%y.q", "to", radix, write=True)
+    return _stored(
+        c, radix, f"{PASS}last{radix}_{kind}", f"i64 %flag, i64 %ahead, {s.element} %scale", (start, place, first)
+    )
 
 
 def end_text(radix: int, kind: str, vector_bits: int | None = None) -> str:
@@ -145,7 +166,9 @@ def end_text(radix: int, kind: str, vector_bits: int | None = None) -> str:
     for k, pair in enumerate(_transformed(c, radix)):
         c.store_in_turn(_swapped(c, _scaled(c, pair)), c.at("%y.q", f"%to.{k}"))
     start = "  %is.swapped = icmp ne i64 %flag, 0\n" + _AFTER
-    return _stored(c, radix, f"{PASS}end{radix}_{kind}", f"i64 %flag, {s.element} %scale", (start, _ROW, ""))
+    return _stored(
+        c, radix, f"{PASS}end{radix}_{kind}", f"i64 %flag, i64 %ahead, {s.element} %scale", (start, _ROW, "")
+    )
 
 
 def turn_text(radix: int, kind: str, vector_bits: int | None = None) -> str:
@@ -196,6 +219,7 @@ def _stored(c: Code, radix: int, name: str, given: str, setup: tuple[str, str, s
 {text_of(c)}"""
     return f"""\
 declare {s.vector} @llvm.fma.{s.suffix}({s.vector}, {s.vector}, {s.vector})
+declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 define void @{name}(ptr noalias %x, ptr noalias %y, i64 %l, i64 %step, {given}) #0 {{
 entry:
   %line = mul i64 %l, {2 * s.lanes}

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from tracer.codegen.llvm.kernels.fft.column_passes import wide_shape
-from tracer.codegen.llvm.kernels.fft.shared_texts import freed, memory
+from tracer.codegen.llvm.kernels.fft.shared_texts import FAR_BYTES, freed, memory
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept, loop
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import Shape, attributes
 from tracer.codegen.llvm.toolchain.native_text import expanded, routines
@@ -25,7 +25,11 @@ NAME: Final = "tracer_fft_columns_"
 PARAMETERS: Final = "ptr, ptr, i64, i64, i64, i64, double, i64, ptr"
 _GIVEN: Final = (
     "ptr %source", "ptr %target", "i64 %n", "i64 %inner", "i64 %end.row", "i64 %bits", "ptr %plan",
+    "i64 %ahead",
 )  # fmt: skip
+
+_FETCHED: Final = 4096
+"""Rows of a block that is fetched while another one is transformed: half a megabyte."""
 
 
 def columns_text(kind: str, vector_bits: int | None = None) -> str:
@@ -71,13 +75,14 @@ def _blocks(s: Shape) -> str:
   %is.whole = icmp sge i64 %left, {s.lanes}
   br i1 %is.whole, label %whole, label %rest
 whole:
-  call void @block.passes(ptr %x, ptr %y, ptr %one, ptr %two, i64 %step, i64 %end.row, {s.element} %scale, ptr %plan)
+  call void @block.passes(ptr %x, ptr %y, ptr %one, ptr %two, i64 %step, i64 %end.row, i64 %ahead, \
+{s.element} %scale, ptr %plan)
   br label %after
 rest:
   %rest.bytes = mul i64 %left, {2 * s.size}
 {_copies(s, "in", "%two", "%x", str(width), "%step")}
-  call void @block.passes(ptr %two, ptr %two, ptr %one, ptr %three, i64 {width}, i64 %end.row, {s.element} %scale, \
-ptr %plan)
+  call void @block.passes(ptr %two, ptr %two, ptr %one, ptr %three, i64 {width}, i64 %end.row, i64 0, \
+{s.element} %scale, ptr %plan)
 {_copies(s, "out", "%y", "%two", "%step", str(width))}
   br label %after
 after:"""
@@ -114,6 +119,13 @@ entry:
   store {s.element} {scale}, ptr %factor, align 8
   %bits = ptrtoint ptr %factor to i64
   %end.row = mul i64 %n, %kind
+  %row = mul i64 %inner, {2 * s.size}
+  %plane = mul i64 %n, %row
+  %bytes = mul i64 %outer, %plane
+  %is.far = icmp sge i64 %bytes, {FAR_BYTES}
+  %is.short = icmp sle i64 %n, {_FETCHED}
+  %fetches = and i1 %is.far, %is.short
+  %ahead = select i1 %fetches, i64 {2 * s.lanes}, i64 0
 {keep(*_GIVEN)}
   %more = add i64 %inner, {s.lanes - 1}
   %each = udiv i64 %more, {s.lanes}

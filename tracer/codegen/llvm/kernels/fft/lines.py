@@ -31,7 +31,7 @@ from tracer.codegen.llvm.kernels.fft.layouts import (
     store_text,
 )
 from tracer.codegen.llvm.kernels.fft.real_lines import real_texts
-from tracer.codegen.llvm.kernels.fft.shared_texts import GIVEN, freed, memory, planned
+from tracer.codegen.llvm.kernels.fft.shared_texts import FAR_BYTES, GIVEN, freed, memory, planned
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept, loop
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import Shape, attributes
 from tracer.codegen.llvm.toolchain.native_text import expanded, routines
@@ -195,7 +195,23 @@ entry:
 }}"""
 
 
-_HALF: Final = ("ptr %x", "ptr %y", "ptr %plan", "i64 %is.back", "i64 %bits")  # of one of both steps
+_HALF: Final = ("ptr %x", "ptr %y", "ptr %plan", "i64 %is.back", "i64 %bits", "i64 %ahead")  # of one of both steps
+
+
+def _fetched(s: Shape, line: str, places: str, *, write: bool) -> str:
+    """Fetch a block's part of the line that stands `%ahead` numbers further, unless it is 0."""
+    each = 64 // s.size
+    body = f"""\
+  %fetch.at = getelementptr {s.element}, ptr %fetch.from, i64 %fetch
+  call void @llvm.prefetch.p0(ptr %fetch.at, i32 {int(write)}, i32 2, i32 1)"""
+    return f"""\
+  %fetch.all = mul i64 {places}, {2 * LANES}
+  %fetch.is.none = icmp eq i64 %ahead, 0
+  %fetch.count = select i1 %fetch.is.none, i64 0, i64 %fetch.all
+  %fetch.block = mul i64 %b, %fetch.all
+  %fetch.skip = add i64 %ahead, %fetch.block
+  %fetch.from = getelementptr {s.element}, ptr {line}, i64 %fetch.skip
+{loop("fetch", "0", "%fetch.count", each, body)}"""
 
 
 def _columns(s: Shape) -> str:
@@ -206,6 +222,7 @@ def _columns(s: Shape) -> str:
   %skip = mul i64 %column, 2
   %x.b = getelementptr {s.element}, ptr %x, i64 %skip
   %y.b = getelementptr {s.element}, ptr %y, i64 %skip
+{_fetched(s, "%x", "%n1", write=False)}
   %w.at = mul i64 %b, %w.step
   %w = getelementptr {s.element}, ptr %starts, i64 %w.at
   call void @turned.columns(ptr %x.b, ptr %y.b, ptr %one, ptr %two, i64 %step, i64 %is.back, ptr %w, ptr %lanes, \
@@ -238,9 +255,11 @@ def _rows(s: Shape) -> str:
   %y.skip = mul i64 %row, 2
   %y.b = getelementptr {s.element}, ptr %y, i64 %y.skip
 {_lanes(s, "from", "%x.b", "%row.step")}
+{_fetched(s, "%y", "%n2", write=True)}
   call void @load(ptr %one, ptr %from, i64 {ROWS}, i64 %n2, i64 %row.block, i64 1, i64 0)
   %z = call ptr @between(ptr %second, i64 0, ptr %one, ptr %two)
-  call void @last.pass(ptr %second, ptr %z, ptr %y.b, i64 %step, i64 %is.back, {s.element} %scale)"""
+  call void @last.pass(ptr %second, ptr %z, ptr %y.b, i64 %step, i64 %is.back, i64 0, \
+{s.element} %scale)"""
     return f"""\
 define internal void @rows(ptr %given, i64 %begin, i64 %end) #0 {{
 entry:
@@ -278,7 +297,8 @@ def _line() -> str:
   br label %{name}.done
 {name}.done:"""
     return f"""\
-define internal void @line(ptr %source, ptr %target, ptr %work, ptr %plan, i64 %kind, i64 %bits, i64 %grain) #0 {{
+define internal void @line(ptr %source, ptr %target, ptr %work, ptr %plan, i64 %kind, i64 %bits, i64 %grain, \
+i64 %from.ahead, i64 %to.ahead) #0 {{
 entry:
 {planned("h", "n1", "n2", "halves")}
   %given = alloca [{len(_HALF)} x i64], align 8
@@ -286,8 +306,9 @@ entry:
   %is.shared = icmp sgt i64 %grain, 0
   %is.r2c = icmp eq i64 %kind, 2
   %is.c2r = icmp eq i64 %kind, 3
-{keep("ptr %source", "ptr %target", *_HALF[2:])}
+{keep("ptr %source", "ptr %target", *_HALF[2:-1], "i64 %from.ahead")}
   %swap.at = getelementptr i64, ptr %given, i64 3
+  %ahead.at = getelementptr i64, ptr %given, i64 5
   br i1 %is.c2r, label %join, label %first
 join:
   call void @row.together(ptr %source, ptr %target, ptr %halves, i64 %h)
@@ -298,6 +319,7 @@ first:
   store i64 %swap, ptr %swap.at, align 8
 {step.format(name="columns", x="%x", y="%work", count="%n2")}
   store i64 %is.back, ptr %swap.at, align 8
+  store i64 %to.ahead, ptr %ahead.at, align 8
 {step.format(name="rows", x="%work", y="%target", count="%n1")}
   br i1 %is.r2c, label %part, label %done
 part:
@@ -315,7 +337,8 @@ def _some_lines(s: Shape) -> str:
   %to.at = mul i64 %i, %to.line
   %from = getelementptr {s.element}, ptr %source, i64 %from.at
   %to = getelementptr {s.element}, ptr %target, i64 %to.at
-  call void @line(ptr %from, ptr %to, ptr %matrix, ptr %plan, i64 %kind, i64 %bits, i64 %grain)"""
+  call void @line(ptr %from, ptr %to, ptr %matrix, ptr %plan, i64 %kind, i64 %bits, i64 %grain, i64 %from.ahead, \
+i64 %to.ahead)"""
     return f"""\
 define internal void @some.lines(ptr %given, i64 %begin, i64 %end) #0 {{
 entry:
@@ -325,6 +348,11 @@ entry:
   %to.line = mul i64 %outputs, 2
   %is.given = icmp ne ptr %work, null
   %own = select i1 %is.given, i64 0, i64 %to.line
+  %numbers = mul i64 %count, %to.line
+  %is.cached = icmp slt i64 %numbers, {FAR_BYTES // s.size}
+  %is.near = or i1 %is.given, %is.cached
+  %from.ahead = select i1 %is.near, i64 0, i64 %from.line
+  %to.ahead = select i1 %is.near, i64 0, i64 %to.line
 {memory(s, "memory", "%own")}
   %matrix = select i1 %is.given, ptr %work, ptr %memory
 {loop("i", "%begin", "%end", 1, body)}

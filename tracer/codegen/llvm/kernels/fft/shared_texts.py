@@ -34,6 +34,10 @@ _STACKED: Final = 1 << 14
 """Numbers that stand on the stack; threads of some systems have half a megabyte."""
 
 
+FAR_BYTES: Final = 1 << 20
+"""Bytes of arrays that are fetched ahead: half of a second cache."""
+
+
 def memory(s: Shape, name: str, numbers: str) -> str:
     """Point `name` to memory for numbers, until `freed`."""
     return f"""\

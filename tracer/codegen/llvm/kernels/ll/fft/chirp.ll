@@ -29,9 +29,9 @@ mirror:
   call void @turned.in(ptr %other, ptr %memory, ptr %chirp, i64 %chirped, i64 %h, i1 false)
   br label %run
 run:
-  call void @line(ptr %memory, ptr %other, ptr %matrix, ptr %plan, i64 0, i64 %one.bits, i64 %grain)
+  call void @line(ptr %memory, ptr %other, ptr %matrix, ptr %plan, i64 0, i64 %one.bits, i64 %grain, i64 0, i64 0)
   call void @multiplied(ptr %other, ptr %spectrum, i64 %h)
-  call void @line(ptr %other, ptr %memory, ptr %matrix, ptr %plan, i64 1, i64 %one.bits, i64 %grain)
+  call void @line(ptr %other, ptr %memory, ptr %matrix, ptr %plan, i64 1, i64 %one.bits, i64 %grain, i64 0, i64 0)
   switch i64 %kind, label %put [ i64 2, label %put.half  i64 3, label %put.real ]
 put:
   %back = icmp ne i64 %kind, 0
