@@ -29,11 +29,12 @@ from tracer.transforms.context import to_front
 Axes = tuple[int | None, ...]
 
 MANY = 6
-FEW = 8  # choices of axes that every case tries
+FEW = 4  # choices of axes that every case tries
 
 
 def batch_axes(program: Program) -> Iterator[Axes]:
-    """Every choice of batched inputs, with the batch axis first in all; and in every other place, in all and in one.
+    """Every choice of batched inputs, with the batch axis first in all; and in every other place, in all and in one,
+    which is batched alone in every second choice.
 
     Of more than `MANY` inputs it is each alone, all but each, and the choices that a generator makes.
     """
@@ -45,12 +46,13 @@ def batch_axes(program: Program) -> Iterator[Axes]:
         yield tuple(min(place, rank) for rank in ranks)
         for i, rank in enumerate(ranks):
             if place <= rank and len(ranks) > 1:
-                yield tuple(place if j == i else 0 for j in range(len(ranks)))
+                others = None if (place + i) % 2 else 0
+                yield tuple(place if j == i else others for j in range(len(ranks)))
 
 
 def chosen_axes(cases: Sequence[Case]) -> Iterator[tuple[Case, Sequence[Axes]]]:
-    """Each case with the choices that it tries: all, or of many a quarter, which goes round the cases; one where
-    an earlier case differs from it in dtypes alone, which batching does not look at. Thoroughly, all.
+    """Each case with the choices that it tries: of `FEW` all, of more half or a quarter, which go round the cases; one
+    where an earlier case differs from it in dtypes alone, which batching does not look at. Thoroughly, all.
     """
     alike: Counter[Any] = Counter()
     for number, case in enumerate(cases):
@@ -59,7 +61,8 @@ def chosen_axes(cases: Sequence[Case]) -> Iterator[tuple[Case, Sequence[Axes]]]:
         if not THOROUGH and alike[kind]:
             every = every[alike[kind] % len(every) :][:1]
         elif not THOROUGH and len(every) > FEW:
-            every = every[number % 4 :: 4]
+            step = 4 if len(every) > 2 * FEW else 2
+            every = every[number % step :: step]
         alike[kind] += 1
         yield case, every
 

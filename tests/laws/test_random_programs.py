@@ -32,7 +32,7 @@ from tracer.primitives.elementwise.stop_gradient import stop_gradient
 from tracer.trace.stage import stage
 
 SEEDS, LENGTHS = st.integers(0, 2**32 - 1), st.integers(5, 40)
-PROGRAMS = 5000 if THOROUGH else 15  # of either kind
+PROGRAMS = 5000 if THOROUGH else 10  # of either kind
 COMPARED = 0.8  # the least share of derivatives, on average, that must lie where programs are smooth
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -56,7 +56,7 @@ def products(f: Function) -> int:
     return sum(equation.primitive.name == "dot_general" for equation in equations(program))
 
 
-@pytest.mark.parametrize(("around", "inner", "outer"), covering(AROUND, INNER, KEEPING, least=20))
+@pytest.mark.parametrize(("around", "inner", "outer"), covering(AROUND, INNER, KEEPING, least=14))
 def test_policies_reach_the_checkpoints_within(outer: str, inner: str, around: str) -> None:
     """What a checkpoint keeps, those within need not compute again, whatever they keep themselves."""
     f = checkpoint(AROUND[around](checkpoint(layer, policy=INNER[inner])), policy=KEEPING[outer])
@@ -137,7 +137,7 @@ def in_little_memory(f: Function) -> Function:
     return limited
 
 
-@pytest.mark.parametrize(("effect", "within", "derivative"), covering([told, answered], WITHIN, DERIVATIVES, least=20))
+@pytest.mark.parametrize(("effect", "within", "derivative"), covering([told, answered], WITHIN, DERIVATIVES, least=14))
 def test_ordered_effects_happen_once_in_order(effect: Function, within: str, derivative: str) -> None:
     """What runs again for the derivative is silent, and has the answers that came the first time."""
     f = WITHIN[within](effect)

@@ -131,7 +131,7 @@ def within_limits(step: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
 
 IN_LOOPS = {
     f"{step} in {loop.__name__}": loop(BESIDE[step])
-    for step, loop in covering(BESIDE, (scanning, repeating, counting, within_limits), least=16)
+    for step, loop in covering(BESIDE, (scanning, repeating, counting, within_limits))
 }
 
 

@@ -107,7 +107,7 @@ def true_value(transform: str) -> float:
 
 
 @pytest.mark.parametrize(
-    ("program", "transform", "memory"), covering(PROGRAMS, [*SECOND, *FORWARD], [None, 4096], least=20)
+    ("program", "transform", "memory"), covering(PROGRAMS, [*SECOND, *FORWARD], [None, 4096], least=12)
 )
 def test_a_true_rule_changes_no_derivative(program: Any, transform: str, memory: int | None) -> None:
     derivative = (SECOND | FORWARD)[transform]

@@ -17,7 +17,7 @@ from tracer.codegen.llvm.emit.opt_level import level
 from tracer.codegen.llvm.toolchain.outlined_functions import apart
 from tracer.ir.target import CPU, Target
 from tracer.passes.pipeline import optimize
-from tracer.runtime.compile.compile import compile_scheduled
+from tracer.runtime.compile.compile import Compiled, compile_scheduled
 from tracer.runtime.native.object_cache import objects
 from tracer.schedule.pipeline import LOOP_PIPELINE, LoopPass, schedule
 
@@ -33,19 +33,22 @@ def array(dtype: str, n: int) -> Any:
     return (1 + RNG.standard_normal(n) * 1e-3).astype(dtype)
 
 
-def computed(
-    function: Any, x: Any, *, target: Target = CPU, passes: Sequence[LoopPass] = LOOP_PIPELINE
-) -> np.ndarray[Any, Any]:
+def computed(function: Any, x: Any, *, target: Target = CPU) -> np.ndarray[Any, Any]:
+    return compiled(function, x, target=target).run([x])[0]
+
+
+def compiled(function: Any, x: Any, *, target: Target = CPU, passes: Sequence[LoopPass] = LOOP_PIPELINE) -> Compiled:
     p = staged(lambda x: [function(x)], [x])
-    return compile_scheduled(p, schedule(optimize(p, target), target, passes=passes)).run([x])[0]
+    return compile_scheduled(p, schedule(optimize(p, target), target, passes=passes))
 
 
-def results(x: Any, passes: Sequence[LoopPass] = LOOP_PIPELINE) -> list[Any]:
-    """Each reduction on its own, and all bitwise ones of integers."""
+def results(arrays: Sequence[Any], passes: Sequence[LoopPass] = LOOP_PIPELINE) -> list[Any]:
+    """Each reduction on its own, and all bitwise ones of integers, of arrays of one shape."""
     functions = list(REDUCTIONS)
-    if x.dtype.kind != "f":
+    if arrays[0].dtype.kind != "f":
         functions += [lambda x: lax.reduce_and(x, (0,)), lambda x: lax.reduce_or(x, (0,))]
-    return [computed(f, x, passes=passes) for f in functions]
+    made = [compiled(f, arrays[0], passes=passes) for f in functions]
+    return [program.run([x])[0] for program in made for x in arrays]
 
 
 LENGTHS = (5003, 1, 5, 64, 1000, 8 * BLOCK, 8 * BLOCK + 77)
@@ -59,15 +62,16 @@ LENGTHS = (5003, 1, 5, 64, 1000, 8 * BLOCK, 8 * BLOCK + 77)
     ],
 )  # fmt: skip
 def test_calls_give_the_bits_of_loops_in_place(dtype: str, lengths: tuple[int, ...]) -> None:
-    arrays = [array(dtype, n) for n in lengths]
+    first, *others = [array(dtype, n) for n in lengths]
+    shapes = [[first], *([x] for x in others)]
     if dtype.startswith("f"):
         special = ((7, np.nan), (5002, np.inf), (0, -0.0), (9, 1e-40))
-        arrays += [np.where(np.arange(5003) == k, np.dtype(dtype).type(value), arrays[0]) for k, value in special]
-        arrays.append(np.full(100, -0.0, dtype))
+        shapes[0] += [np.where(np.arange(5003) == k, np.dtype(dtype).type(value), first) for k, value in special]
+        shapes.append([np.full(100, -0.0, dtype)])
     in_place = [step for step in LOOP_PIPELINE if step.name != "outline_reductions"]
     assert len(in_place) == len(LOOP_PIPELINE) - 1
-    for x in arrays:
-        for one, other in zip(results(x), results(x, in_place), strict=True):
+    for arrays in shapes:
+        for one, other in zip(results(arrays), results(arrays, in_place), strict=True):
             assert one.tobytes() == other.tobytes()
 
 
