@@ -15,7 +15,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
-from tests.grids import THOROUGH
+from tests.grids import THOROUGH, each
 from tests.numpy.test_names import MODULES
 from tracer.errors import DTypeError
 from tracer.trace.docstrings import names
@@ -84,7 +84,7 @@ def test_every_parameter_is_named() -> None:
     assert [problem for name in FUNCTIONS for problem in unnamed(name)] == []
 
 
-@pytest.mark.parametrize("name", sorted(HANDING_ON))
+@each("name", sorted(HANDING_ON))
 def test_functions_that_hand_on_say_to_whom(name: str) -> None:
     assert re.search(r"`(numpy|dataclasses)\.|`set_printoptions`", prose(PUBLIC[name]))
     kinds = [parameter.kind for parameter in inspect.signature(PUBLIC[name]).parameters.values()]

@@ -90,7 +90,7 @@ def test_every_name_is_here_or_excused(module: str) -> None:
     assert not OLDER.get(module, set()) & set(TABLE[module])
 
 
-@pytest.mark.parametrize("module", [module for module in ABSENT if module != "jax.checkpoint_policies"])
+@each("module", [module for module in ABSENT if module != "jax.checkpoint_policies"])
 def test_absent_names_say_why(module: str) -> None:
     for name, why in ABSENT[module].items():
         with pytest.raises(

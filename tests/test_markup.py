@@ -11,6 +11,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tracer import markup
 from tracer.errors import ShapeError
 
@@ -56,7 +57,7 @@ class Page(HTMLParser):
             self.text += data
 
 
-@pytest.mark.parametrize("name", VIEWS)
+@each("name", VIEWS)
 def test_a_view_is_one_element_whose_style_reaches_no_further(name: str) -> None:
     html = VIEWS[name]._repr_html_()
     Page(html)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.grids import THOROUGH
+from tests.grids import THOROUGH, each
 
 nbformat = pytest.importorskip("nbformat", reason='the notebooks need pip install -e ".[test]"')
 nbclient = pytest.importorskip("nbclient", reason='the notebooks need pip install -e ".[test]"')
@@ -81,7 +81,7 @@ def test_notebook_finds_what_it_says(name: str, kernel: Any) -> None:
     assert re.search(PRINTED[name], printed(notebook), re.MULTILINE), printed(notebook)
 
 
-@pytest.mark.parametrize("name", PRINTED)
+@each("name", PRINTED)
 def test_notebook_has_a_picture(name: str) -> None:
     notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]

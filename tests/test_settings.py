@@ -24,7 +24,7 @@ def test_the_defaults_need_no_environment() -> None:
     assert (config.threads, config.deterministic, config.default_device, config.cache_dir) == (0, False, "cpu", None)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "given", "kept"),
     [
         ("default_float", "float32", np.dtype("float32")),
@@ -45,7 +45,7 @@ def test_a_setting_keeps_the_canonical_value(name: str, given: Any, kept: Any) -
     assert getattr(config, name) == kept
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "value"),
     [
         ("default_float", "float16"), ("default_float", "single precision"), ("default_float", None),
@@ -96,9 +96,7 @@ def test_values_of_any_type_are_taken_or_refused_by_a_setting_error(name: str, v
             assert isinstance(getattr(config, name), bool | int | str | None | Path | np.dtype)
 
 
-@pytest.mark.parametrize(
-    "name", [5, None, "", "_values", "_local", "__class__", "update", "key", (), [], np.zeros(2)], ids=repr
-)
+@each("name", [5, None, "", "_values", "_local", "__class__", "update", "key", (), [], np.zeros(2)], ids=repr)
 def test_names_of_any_type_that_are_no_setting_are_refused(name: Any) -> None:
     config = Config()
     changes = [lambda: config.update(name, 1)]
@@ -180,7 +178,7 @@ def test_jax_enable_x64_is_accepted_as_true_alone() -> None:
         config.update("jax_enable_x64", False)
 
 
-@pytest.mark.parametrize("name", JAXS)
+@each("name", JAXS)
 def test_settings_of_jax_s_are_taken_at_their_values_here(name: str) -> None:
     config = Config()
     for value in JAXS[name].values:

@@ -10,6 +10,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tracer import P, lax
 from tracer.errors import ArgumentError, DeviceError, ShapeError
 from tracer.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
@@ -97,7 +98,7 @@ def test_functions_of_explicit_axes_are_themselves() -> None:
     assert tracer.sharding.explicit_axes(axes="batch")(lambda x: 2 * x)(3.0, in_sharding=P()) == 6.0
 
 
-@pytest.mark.parametrize(
+@each(
     ("use", "error", "text"),
     [
         (lambda: tracer.make_mesh((2,), ("batch",)), DeviceError, "make_mesh at .*: there is one device\n  got"),

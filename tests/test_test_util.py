@@ -9,6 +9,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tracer import data, jit, nn, optim, random, test_util
 from tracer.errors import ArgumentError
 
@@ -67,7 +68,7 @@ slope.defjvp(lambda xs, dxs: (slope(xs[0]), 5 * xs[0] * dxs[0]))
 wrong_second.defjvp(lambda xs, dxs: (wrong_second(xs[0]), slope(xs[0]) * dxs[0]))
 
 
-@pytest.mark.parametrize(
+@each(
     ("f", "order", "modes", "what"),
     [
         (wrong_forward, 1, ("fwd",), "jvp: tangents beside differences"),

@@ -12,6 +12,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tracer import data, errors, jit, random
 from tracer.data.loader import Order
 
@@ -175,7 +176,7 @@ def test_devices_take_batches() -> None:
     assert isinstance(next(data.ahead([np.ones(2)], device=tracer.devices()[0])), tracer.Array)
 
 
-@pytest.mark.parametrize(
+@each(
     ("run", "text"),
     [
         (lambda: data.Loader((ROWS, ROWS[:3]), 2), "the arrays must have equal first axes"),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from tests.grids import each
 from tests.ir import toys
 from tests.ir.strategies import PARAMS, literals, programs
 from tests.ir.test_text import LITERALS
@@ -56,7 +57,7 @@ def test_any_literal_reads_back_bit_for_bit(literal: Literal) -> None:
     assert again == literal
 
 
-@pytest.mark.parametrize("literal", [literal for literal, _ in LITERALS])
+@each("literal", [literal for literal, _ in LITERALS])
 def test_odd_literals_read_back_bit_for_bit(literal: Literal) -> None:
     assert read(str(Program((), (), (literal,)))).outputs == (literal,)
 
@@ -164,7 +165,7 @@ program text, line 4, column 1: expected the end of the text, got "and"
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), ERRORS, ids=range(len(ERRORS)))
+@each(("text", "expected"), ERRORS, ids=range(len(ERRORS)))
 def test_an_error_shows_the_place_what_was_expected_and_what_stands_there(text: str, expected: str) -> None:
     with pytest.raises(ProgramTextError) as caught:
         read(text)
@@ -214,7 +215,7 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize(("value", "expected"), VALUES, ids=[value for value, _ in VALUES])
+@each(("value", "expected"), VALUES, ids=[value for value, _ in VALUES])
 def test_wrong_parameters_are_refused(value: str, expected: str) -> None:
     with pytest.raises(ProgramTextError, match=f"expected {re.escape(expected)}"):
         read(f"f(%a: f32[]) -> () {{\n  %b: f32[] = odd(%a, x={value})\n  return\n}}")

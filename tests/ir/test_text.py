@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pytest
 
 from tests.counted_calls import python_calls
+from tests.grids import each
 from tests.ir import toys
 from tests.ir.toys import Writer, f32, number
 from tracer.ir.dtypes import BF16, BOOL, C64, C128, F8E4M3FN, F16, F32, F64, I8, I64, U64
@@ -187,7 +187,7 @@ LITERALS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("value", "text"), LITERALS, ids=[text for _, text in LITERALS])
+@each(("value", "text"), LITERALS, ids=[text for _, text in LITERALS])
 def test_literals_print_with_the_fewest_digits_and_their_type(value: Literal, text: str) -> None:
     assert literal_text(value) == text
 
@@ -221,7 +221,7 @@ PARAMS: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "text"), PARAMS, ids=[text for _, text in PARAMS])
+@each(("value", "text"), PARAMS, ids=[text for _, text in PARAMS])
 def test_parameters_print_as_they_are_read(value: Any, text: str) -> None:
     assert param_text(value) == text
 

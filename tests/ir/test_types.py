@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
+from tests.grids import each
 from tests.ir.strategies import SHAPES, TYPES
 from tests.ir.toys import f32
 from tracer.ir import types
@@ -22,7 +23,7 @@ PRINTED: list[tuple[Type, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("type", "text"), PRINTED, ids=[text for _, text in PRINTED])
+@each(("type", "text"), PRINTED, ids=[text for _, text in PRINTED])
 def test_types_print_as_the_ir_shows_them(type: Type, text: str) -> None:
     assert str(type) == text
 

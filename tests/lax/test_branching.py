@@ -9,6 +9,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tracer import lax
 from tracer.errors import ArgumentError, CarryTypeError
 
@@ -20,7 +21,7 @@ def test_cond_runs_the_branch_of_its_predicate(pred: Any) -> None:
     assert float(tracer.jit(lambda p: lax.cond(p, lambda x: x, lambda x: -x, 2.0))(pred)) == expected
 
 
-@pytest.mark.parametrize("index", [-3, 0, 1, 2, 9, 2**40])
+@each("index", [-3, 0, 1, 2, 9, 2**40])
 def test_switch_clamps_its_index(index: int) -> None:
     branches = [lambda x, k=k: x + k for k in (10.0, 20.0, 30.0)]
     expected = 1.0 + (10.0, 20.0, 30.0)[min(max(index, 0), 2)]
@@ -110,7 +111,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "text"), MISTAKES)
+@each(("call", "error", "text"), MISTAKES)
 def test_mistakes_say_what_is_wrong_and_what_to_do(call: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error) as caught:
         call()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.grids import each
 from tracer import grad, jacfwd, jacrev, jit, vmap
 from tracer import numpy as tnp
 from tracer.errors import ArgumentError, ShapeError
@@ -50,7 +51,7 @@ def test_values_move_between_lanes(function: Any, expected: Any) -> None:
     np.testing.assert_array_equal(vmap(f, 2, -1)(np.moveaxis(outer, 0, 2))[..., 1], expected(2 * X))
 
 
-@pytest.mark.parametrize("function", [f for f, _ in CASES.values()], ids=CASES)
+@each("function", [f for f, _ in CASES.values()], ids=CASES)
 def test_their_derivatives_agree_inside_and_outside_the_batch(function: Any) -> None:
     f = vmap(function, axis_name="i")
     np.testing.assert_array_equal(jacfwd(f)(X), jacrev(f)(X))

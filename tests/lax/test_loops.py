@@ -9,6 +9,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tracer import lax
 from tracer.errors import ArgumentError, CarryTypeError, ShapeError, TracerIntegerError
 
@@ -77,7 +78,7 @@ def index_type(lower: Any, upper: Any, traced: str) -> tuple[str, bool]:
     return seen[-1]
 
 
-@pytest.mark.parametrize(
+@each(
     ("lower", "upper", "traced", "expected"),
     [
         (0, 3, "", ("int64", True)),
@@ -239,7 +240,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "text"), MISTAKES)
+@each(("call", "error", "text"), MISTAKES)
 def test_mistakes_say_what_is_wrong_and_what_to_do(call: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error) as caught:
         call()

@@ -11,6 +11,7 @@ from scipy import special
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tracer import lax
 from tracer.errors import ArgumentError, DTypeError, ShapeError
 
@@ -18,7 +19,7 @@ SINGLE, INTEGERS = np.array([1.0, 2.0, 3.0], np.float32), np.array([1, 2, 3], np
 ARITHMETIC = [lax.add, lax.sub, lax.mul, lax.div, lax.max, lax.min, lax.rem, lax.eq, lax.lt, lax.ge]
 
 
-@pytest.mark.parametrize("function", ARITHMETIC, ids=lambda f: f.__name__)
+@each("function", ARITHMETIC, ids=lambda f: f.__name__)
 def test_a_numpy_scalar_keeps_its_dtype(function: Callable[..., Any]) -> None:
     for call in (lambda: function(SINGLE, np.float64(1)), lambda: function(np.int64(1), INTEGERS)):
         with pytest.raises(DTypeError, match="operands must have equal dtypes"):
@@ -28,7 +29,7 @@ def test_a_numpy_scalar_keeps_its_dtype(function: Callable[..., Any]) -> None:
         function(x=SINGLE, y=np.float64(1))
 
 
-@pytest.mark.parametrize("function", ARITHMETIC, ids=lambda f: f.__name__)
+@each("function", ARITHMETIC, ids=lambda f: f.__name__)
 def test_a_python_number_of_a_greater_kind_is_refused(function: Callable[..., Any]) -> None:
     with pytest.raises(DTypeError, match=r"got i32\[3\] and f64\*\[3\]"):
         function(INTEGERS, 2.0)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import tracer
+from tests.grids import each
 from tests.mistakes.told import X, fails
 from tracer import errors, jit
 
@@ -53,7 +54,7 @@ CAPTURE = "let f capture it"
 STATIC = "mark it static (static_argnums)"
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "use", "remedy"),
     [
         ("checkpoint", lambda f, p: jit(lambda x: tracer.checkpoint(f)({**p, "x": x}))(1.0), STATIC),
@@ -102,7 +103,7 @@ def test_transforms_that_take_text_in_trees_name_other_leaves(name: str, use: An
     assert remedy.startswith("  help: pass arrays and numbers, or trees of them")
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "use"),
     [
         ("jit", lambda f: jit(f)(X)),

@@ -9,6 +9,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tests.mistakes.told import X, fails
 from tracer import errors, lax
 
@@ -293,7 +294,7 @@ WRONG_CALLS: dict[str, tuple[type[Exception], Any, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG_CALLS)
+@each("name", WRONG_CALLS)
 def test_wrong_calls_of_control_flow(name: str) -> None:
     kind, mistake, expected = WRONG_CALLS[name]
     with pytest.raises(kind) as caught:

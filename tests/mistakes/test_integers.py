@@ -168,7 +168,7 @@ def test_what_is_no_whole_number_is_refused_by_operation_and_parameter(case: str
             assert remedy == f"  help: {REMEDIES[float if isinstance(wrong, float) else str]}"
 
 
-@pytest.mark.parametrize("case", CALLS)
+@each("case", CALLS)
 def test_whatever_stands_for_an_integer_is_taken(case: str) -> None:
     call, _ = CALLS[case]
     expected = tracer.tree.leaves(call(1))

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import tracer.numpy as tnp
+from tests.grids import each
 from tests.mistakes.told import fails
 from tracer import errors, grad, jit, jvp, vmap
 
 
-@pytest.mark.parametrize(
+@each(
     "use",
     [lambda y: y + 1, float, bool, np.asarray, jit(tnp.sin), lambda y: y.sum(), lambda y: y.copy(), tnp.max],
 )

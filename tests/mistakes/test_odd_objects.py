@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tracer.numpy as tnp
+from tests.grids import each
 from tests.mistakes.told import fails
 from tracer import errors, jit, lax, nn, random, scipy
 from tracer.trace.tracebacks import boundary
@@ -83,7 +84,7 @@ def test_a_dtype_that_is_none() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     "call",
     [
         lambda: lax.expand_dims(X, 1.5), lambda: lax.squeeze(X, 5.0), lambda: lax.rev(X, None),
@@ -136,7 +137,7 @@ ARRAYLESS: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", list(ARRAYLESS))
+@each("name", list(ARRAYLESS))
 def test_texts_where_arrays_are_taken(name: str) -> None:
     for call in (ARRAYLESS[name], jit(ARRAYLESS[name])):
         with pytest.raises(errors.ArgumentError, match=rf"^{name} at \S+ takes arrays and scalars\n  got str\n"):
@@ -169,7 +170,7 @@ REFUSED: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("what", list(REFUSED))
+@each("what", list(REFUSED))
 def test_objects_that_numpy_or_python_refused(what: str) -> None:
     with pytest.raises(errors.TracerError):
         REFUSED[what]()

@@ -11,6 +11,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tracer import errors, nn
 
 LOGITS = np.random.default_rng(0).normal(size=(4, 3))
@@ -134,7 +135,7 @@ def test_ctc_of_too_few_steps_is_infinite_with_derivative_zero() -> None:
     assert not np.asarray(tracer.grad(lambda x: loss(x).sum())(np.zeros((2, 2, 3)))).any()
 
 
-@pytest.mark.parametrize(
+@each(
     ("call", "expected"),
     [
         (

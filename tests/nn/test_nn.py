@@ -11,6 +11,7 @@ from scipy import special, stats
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tracer import nn
 from tracer.transforms.residual_report import saved_residuals
 
@@ -135,7 +136,7 @@ def test_one_hot_and_standardize() -> None:
     np.testing.assert_allclose([standard.mean(), standard.std()], [0.0, 1.0], atol=1e-14)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "x"),
     [
         ("erf", X), ("erfc", X), ("erfinv", X / 5), ("gammaln", np.abs(X) + 0.1), ("gamma", X + 0.3),
@@ -156,7 +157,7 @@ def test_special_functions_of_two_are_scipys(name: str) -> None:
     np.testing.assert_allclose(ours, getattr(special, name)(a, b), rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("name", ["pdf", "logpdf", "cdf", "logcdf", "sf", "logsf"])
+@each("name", ["pdf", "logpdf", "cdf", "logcdf", "sf", "logsf"])
 def test_the_normal_distribution_is_scipys(name: str) -> None:
     ours = np.asarray(getattr(tracer.scipy.stats.norm, name)(X, 0.5, 2.0))
     np.testing.assert_allclose(ours, getattr(stats.norm, name)(X, 0.5, 2.0), rtol=1e-12)

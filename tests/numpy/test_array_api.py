@@ -85,7 +85,7 @@ def test_constants_are_python_floats() -> None:
     assert tnp.__array_api_version__ == "2025.12"
 
 
-@pytest.mark.parametrize("name", ALL)
+@each("name", ALL)
 def test_dtypes_are_equal_to_those_of_arrays(name: str) -> None:
     dtype = getattr(tnp, name)
     assert tnp.zeros(1, dtype=dtype).dtype == dtype
@@ -152,7 +152,7 @@ def test_other_functions(name: str) -> None:
         both(call, (values(dtype), dtype))
 
 
-@pytest.mark.parametrize("name", CREATION)
+@each("name", CREATION)
 def test_creation_and_dtype_functions(name: str) -> None:
     same(CREATION[name](tnp), CREATION[name](array_api_strict))
 
@@ -178,7 +178,7 @@ FREQUENCIES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("call", FREQUENCIES)
+@each("call", FREQUENCIES)
 def test_frequencies_and_their_order_are_numpys(call: Any) -> None:
     np.testing.assert_array_equal(call(tnp.fft), call(np.fft), strict=True)
 
@@ -198,7 +198,7 @@ BY_VALUE = {
 }
 
 
-@pytest.mark.parametrize(("module", "name"), [(m, name) for m, names in BY_VALUE.items() for name in names.split()])
+@each(("module", "name"), [(m, name) for m, names in BY_VALUE.items() for name in names.split()])
 def test_factorisations_and_transforms_of_known_values_are_numpys(module: str, name: str) -> None:
     x = np.eye(3) + np.arange(9.0).reshape(3, 3) / 20
     given = x @ x.T if module == "linalg" else x
@@ -232,7 +232,7 @@ INDICES: list[Any] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("index", INDICES, ids=str)
+@each("index", INDICES, ids=str)
 def test_basic_indexing_and_assignment(index: Any) -> None:
     both(lambda xp, x: x[index], (X, "int64"))
     if None in index:
@@ -281,7 +281,7 @@ def test_the_namespace_tells_what_it_can() -> None:
 MAKERS = [tnp.zeros, tnp.ones, tnp.empty, tnp.arange, tnp.eye, lambda n, **options: tnp.full(n, 1, **options)]
 
 
-@pytest.mark.parametrize("make", MAKERS)
+@each("make", MAKERS)
 def test_creation_takes_devices_and_refuses_those_that_are_not_there(make: Any) -> None:
     assert make(2, device=tracer.devices()[0]).device == tracer.devices()[0]
     with pytest.raises(tracer.errors.DeviceError, match="no device 'moon'"):

@@ -11,6 +11,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tests.numpy.breadth_cases import BREADTH
 from tests.numpy.derivative_cases import DERIVATIVE_CASES, WITHOUT
 from tests.numpy.test_values import groups, named
@@ -36,7 +37,7 @@ def total_of(case: Case) -> Any:
     return total
 
 
-@pytest.mark.parametrize("case", SMOOTH, ids=LABELS)
+@each("case", SMOOTH, ids=LABELS)
 def test_derivatives_agree_in_every_mode(case: Case, rng: np.random.Generator) -> None:
     total, operands = total_of(case), case.operands
     directions = [rng.normal(size=x.shape) for x in operands]

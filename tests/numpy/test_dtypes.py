@@ -12,6 +12,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tests.numpy.dtype_cases import DTYPES, cases, described
 from tracer.errors import DTypeError, TracerError
 
@@ -36,7 +37,7 @@ def test_result_dtypes_are_jaxs() -> None:
     assert {name.split()[0] for name in wrong} == set(DIFFERENT), "an exception is no longer needed"
 
 
-@pytest.mark.parametrize(
+@each(
     ("make", "dtype", "weak"),
     [
         (lambda: tnp.asarray(1.0), "float64", True), (lambda: tnp.asarray([1.0]), "float64", False),
@@ -121,7 +122,7 @@ def test_bools_have_no_common_type_as_in_numpy() -> None:
         np.common_type(np.ones(2), np.ones(2, bool))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each("dtype", DTYPES)
 def test_kinds_are_told_apart(dtype: str) -> None:
     x = tnp.ones((), dtype)
     kinds = {

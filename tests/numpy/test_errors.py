@@ -57,7 +57,7 @@ DERIVED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "call"), DERIVED, ids=[name for name, _ in DERIVED])
+@each(("name", "call"), DERIVED, ids=[name for name, _ in DERIVED])
 def test_derived_functions_are_named(name: str, call: Any) -> None:
     with pytest.raises(TracerError, match=rf"^{name} at test_errors\.py:\d+"):
         call()
@@ -75,7 +75,7 @@ def test_what_a_users_function_raises_stays_as_it_is() -> None:
         tnp.apply_along_axis(lambda row: tnp.mean(row, axis=3), 0, X)
 
 
-@pytest.mark.parametrize("name", ["subtract", "max", "all", "logical_not", "power", "gcd", "remainder"])
+@each("name", ["subtract", "max", "all", "logical_not", "power", "gcd", "remainder"])
 def test_random_keys_are_no_numbers(name: str) -> None:
     key = tracer.random.key(0)
     operands = (key,) if name in ("max", "all", "logical_not") else (key, key)
@@ -83,7 +83,7 @@ def test_random_keys_are_no_numbers(name: str) -> None:
         getattr(tnp, name)(*operands)
 
 
-@pytest.mark.parametrize("name", ["concatenate", "stack", "vstack", "hstack", "dstack", "column_stack"])
+@each("name", ["concatenate", "stack", "vstack", "hstack", "dstack", "column_stack"])
 def test_joining_needs_a_sequence(name: str) -> None:
     with pytest.raises(TracerError, match=rf"^{name} at .* takes a sequence of arrays\n  got NoneType"):
         getattr(tnp, name)(None)
@@ -134,7 +134,7 @@ WRONG: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize(("call", "text"), WRONG.values(), ids=WRONG)
+@each(("call", "text"), WRONG.values(), ids=WRONG)
 def test_arguments_that_python_refuses_are_told_of_the_function(call: Any, text: str) -> None:
     with pytest.raises((TypeError, ValueError)) as caught:
         call()
@@ -142,7 +142,7 @@ def test_arguments_that_python_refuses_are_told_of_the_function(call: Any, text:
     assert [frame.name for frame in caught.traceback][-1:] == ["<lambda>"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("call", "kind", "text"),
     [
         (lambda x: tnp.choose(x - 2, [x, x]), OutOfBoundsError, "choose at .*: choices are numbered from 0"),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tracer.numpy as tnp
-from tests.grids import covering
+from tests.grids import covering, each
 from tracer import grad, jit, vmap
 from tracer.errors import ArgumentError, AxisError, DTypeError, ShapeError, TracerArrayError
 from tracer.test_util import check_grads
@@ -109,7 +109,7 @@ def test_gradients_reach_real_signals_through_their_spectra() -> None:
     close(jit(grad(lambda x: grad(energy)(x) @ x))(X[0, 0]), 4 * X[0, 0])
 
 
-@pytest.mark.parametrize("name", ONE)
+@each("name", ONE)
 def test_batches_are_stacks(name: str) -> None:
     a = X if name in OF_REAL else Z
     for batched in range(3):
@@ -152,7 +152,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MISTAKES)
+@each("name", MISTAKES)
 def test_mistakes_have_one_message(name: str) -> None:
     call, kind, text = MISTAKES[name]
     with pytest.raises(kind, match=f"^{text}"):

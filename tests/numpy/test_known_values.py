@@ -11,7 +11,7 @@ import pytest
 import tracer
 import tracer.numpy as tnp
 from tests.counted_calls import python_calls
-from tests.grids import covering
+from tests.grids import covering, each
 from tracer.errors import ArgumentError, ShapeError
 from tracer.numpy.reduce import histograms
 from tracer.settings import gate
@@ -155,7 +155,7 @@ MOST: dict[str, tuple[Callable[[], Any], int]] = {
 }
 
 
-@pytest.mark.parametrize("name", MOST)
+@each("name", MOST)
 def test_prepared_calls_take_few_calls(name: str) -> None:
     call, most = MOST[name]
     call()

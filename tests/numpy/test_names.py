@@ -172,7 +172,7 @@ def test_every_name_has_an_example_that_runs(module: Any, name: str) -> None:
     assert doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(documented).failed == 0
 
 
-@pytest.mark.parametrize("name", CONSTANTS)
+@each("name", CONSTANTS)
 def test_constants_have_a_line_in_the_docs(name: str) -> None:
     assert f"\n| `{name}` | `" in TARGET.read_text(encoding="utf-8")
     assert doctest.DocTestParser().get_examples(getattr(tnp, name).__doc__ or "") == []

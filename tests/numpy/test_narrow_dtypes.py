@@ -12,6 +12,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tests.numpy.narrow_cases import FLOATS, INTEGERS, NAMES, samples, values
 from tracer import lax
 from tracer.errors import DTypeError
@@ -135,7 +136,7 @@ def test_elements_are_moved_eagerly_compiled_and_in_batches(name: str) -> None:
             np.testing.assert_array_equal(bits(found), bits(wanted), err_msg=label)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_arrays_are_made_shown_pickled_and_read(name: str) -> None:
     x = tnp.ones((2,), name) if name != "int1" else -tnp.ones((2,), "int8").astype(name)
     assert x.dtype == getattr(tnp, name) == np.dtype(name)

@@ -9,6 +9,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tracer.errors import ArgumentError, DTypeError, IndexingError, OutOfBoundsError, ShapeError
 
 KNOTS = np.array([0.0, 1.0, 2.0])
@@ -43,7 +44,7 @@ def test_places_are_real() -> None:
     assert tnp.interp(0.5, KNOTS, KNOTS + 1j) == 0.5 + 1j
 
 
-@pytest.mark.parametrize(
+@each(
     ("call", "error", "text"),
     [
         (lambda: tnp.insert(tnp.arange(3), 0, 1j), DTypeError, "insert at .*: complex numbers do not become real ones"),
@@ -64,7 +65,7 @@ def test_what_numpy_refuses_is_refused(call: Any, error: type[Exception], text: 
         call()
 
 
-@pytest.mark.parametrize(
+@each(
     "call",
     [
         lambda p: p.insert(p.arange(3), 3, 9), lambda p: p.insert(p.arange(3), [-3, -1, 3], 9),
@@ -104,7 +105,7 @@ WRONG: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", WRONG)
+@each("name", WRONG)
 def test_mistakes_are_told_of_the_function(name: str) -> None:
     call, error, text = WRONG[name]
     with pytest.raises(error, match=rf"^{name.split()[0]} at test_odd_inputs\.py:\d+.*{text}"):

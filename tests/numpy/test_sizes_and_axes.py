@@ -10,6 +10,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tracer.errors import ArgumentError, ShapeError, TracerIntegerError
 
 X = np.arange(6.0).reshape(2, 3)
@@ -55,7 +56,7 @@ def test_one_size_may_follow_from_the_others_in_an_array() -> None:
         x.reshape(-2, 3)
 
 
-@pytest.mark.parametrize("name", OF_SIZES)
+@each("name", OF_SIZES)
 def test_traced_sizes_are_refused(name: str) -> None:
     with pytest.raises(TracerIntegerError, match=r"^\w+ at .*: a shape must be known while tracing\n.*\n.*x\.shape"):
         tracer.jit(lambda n: OF_SIZES[name](tnp, tnp.asarray(X), n))(np.array([3, 2]))
@@ -68,7 +69,7 @@ def test_an_axis_may_be_an_array(name: str, make: Any) -> None:
         np.testing.assert_allclose(OF_AXES[name](tnp, tnp.asarray(X), make(axis)), OF_AXES[name](np, X, axis))
 
 
-@pytest.mark.parametrize("name", OF_AXES)
+@each("name", OF_AXES)
 def test_a_traced_axis_is_refused(name: str) -> None:
     with pytest.raises(TracerIntegerError, match=r"^\w+ at .*: an axis must be known while tracing\n.*\n.*static"):
         tracer.jit(lambda a: OF_AXES[name](tnp, tnp.asarray(X), a))(1)
@@ -126,7 +127,7 @@ def test_without_a_copy_memory_is_shared() -> None:
     assert tracer.jit(lambda x: tnp.asarray(x, copy=False) + 1)(value).tolist() == [1.0, 2.0, 3.0]
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "dtype"),
     [
         (X.T, None), (X[:, ::2], None), (X.astype(">f8"), None), (X, "float32"), (tnp.asarray(X), "float32"),

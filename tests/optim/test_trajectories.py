@@ -140,7 +140,7 @@ def test_a_line_search_is_optaxs(name: str) -> None:
     np.testing.assert_allclose(valleys()[name], REFERENCE[f"search {name}"], rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", SCHEDULES)
+@each("name", SCHEDULES)
 def test_a_schedule_is_optaxs_at_every_count_and_beyond_the_end(name: str) -> None:
     schedule = SCHEDULES[name](optim)
     found = np.array([float(schedule(n)) for n in COUNTS])

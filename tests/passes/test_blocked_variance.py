@@ -11,6 +11,7 @@ import pytest
 import tracer
 import tracer.numpy as tnp
 from tests.codegen.llvm.llvm_programs import executable
+from tests.grids import each
 from tests.schedule.running import call
 from tests.targets import TINY
 from tracer.ir.check import check_program
@@ -97,7 +98,7 @@ def test_gradients_read_twice(f: Callable[..., Any]) -> None:
     assert readings(f, np.zeros(1 << 20)) == 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("f", "shape"),
     [
         (tnp.var, (1 << 16,)),  # in a cache

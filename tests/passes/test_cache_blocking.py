@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tracer import lax, nn
 from tracer.ir.check import check_program
 from tracer.ir.program import Equation, Program
@@ -115,7 +115,7 @@ def test_the_rows_of_a_product_are_sixteen_at_least() -> None:
     assert lengths == [6]
 
 
-@pytest.mark.parametrize(
+@each(
     ("f", "shapes"),
     [
         (lambda x, w: (tnp.exp(x @ w), (tnp.exp(x @ w) @ w.T)), [(64, 3), (3, 80)]),

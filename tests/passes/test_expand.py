@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.grids import each
 from tests.passes.programs import array, assert_computes_the_same, f32, f64, i32, i64, specials, traced
 from tests.passes.structures import repeat, through
 from tests.passes.test_hoist import names
@@ -60,7 +61,7 @@ def test_expansions_inside_a_loop_keep_the_types_of_its_carries() -> None:
     assert_computes_the_same(before, expanded(before))
 
 
-@pytest.mark.parametrize("dtype", [dtypes.F64, dtypes.F32, dtypes.I32, dtypes.U32, dtypes.BOOL, dtypes.BF16])
+@each("dtype", [dtypes.F64, dtypes.F32, dtypes.I32, dtypes.U32, dtypes.BOOL, dtypes.BF16])
 def test_the_place_of_an_extreme_is_the_first_and_nan_counts(dtype: Any) -> None:
     types = (array(dtype, 4, 5), array(dtype, 7))
     before = traced(lambda x, y: (argmax(x, 0), argmin(x, 1), argmax(y, 0, dtypes.I32)), *types)

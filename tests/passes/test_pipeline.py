@@ -10,6 +10,7 @@ import pytest
 
 import tracer
 from tests.counted_calls import python_calls
+from tests.grids import each
 from tests.passes.programs import apply, array, body, f64, i32, traced
 from tests.passes.structures import along, branch, repeat, through
 from tracer import lax
@@ -133,7 +134,7 @@ def test_a_convolution_is_a_nest_where_the_target_has_one() -> None:
     assert "dot_general" in [e.primitive.name for e in optimize(before, CUDA, verify=True).equations]
 
 
-@pytest.mark.parametrize("power", [-1.0, 0.0, 1.0, 2.0, 3.0, 4.0])
+@each("power", [-1.0, 0.0, 1.0, 2.0, 3.0, 4.0])
 def test_known_powers_are_products_within_two_ulps(power: float) -> None:
     before = traced(lambda x: pow(x, power), f64(64))
     after = powers(before)

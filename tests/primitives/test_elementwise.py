@@ -231,7 +231,7 @@ LINEAR: list[tuple[str, tuple[str, ...], dict[str, Any], tuple[bool, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "shorts", "params", "linear"), LINEAR)
+@each(("name", "shorts", "params", "linear"), LINEAR)
 def test_a_transpose_is_the_adjoint(
     name: str, shorts: tuple[str, ...], params: dict[str, Any], linear: tuple[bool, ...], rng: np.random.Generator
 ) -> None:

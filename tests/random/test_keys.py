@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.grids import each
 from tracer import random
 from tracer.errors import ArgumentError, DTypeError, ShapeError
 from tracer.settings import config
@@ -18,7 +19,7 @@ def words(keys: Any) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize(
+@each(
     ("seed", "high", "low"),
     [
         (0, 0, 0), (42, 0, 42), (-1, 2**32 - 1, 2**32 - 1), (2**40 + 3, 256, 3), (2**63 - 1, 2**31 - 1, 2**32 - 1),
@@ -54,7 +55,7 @@ def test_the_generator_may_be_named() -> None:
         random.key(0, impl="rbg")
 
 
-@pytest.mark.parametrize(
+@each(
     ("error", "pattern", "call"),
     [
         (ArgumentError, "the seed is an integer", lambda k: random.key(1.5)),

@@ -10,7 +10,7 @@ import scipy.linalg
 
 import tracer
 import tracer.numpy as tnp
-from tests.grids import covering
+from tests.grids import covering, each
 from tests.laws.differences import difference
 from tracer.errors import ArgumentError, MatrixError, NoRuleError, ShapeError
 from tracer.scipy import linalg
@@ -144,7 +144,7 @@ BY_SIZE: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", BY_SIZE)
+@each("name", BY_SIZE)
 def test_matrices_of_a_size_are_scipys(name: str) -> None:
     function, given = name.split()[0], BY_SIZE[name]
     agrees(getattr(linalg, function)(*given), getattr(scipy.linalg, function)(*given))
@@ -318,7 +318,7 @@ def test_a_helmert_matrix_has_a_row() -> None:
         linalg.helmert(0)
 
 
-@pytest.mark.parametrize("name", ["pascal", "hilbert", "hadamard", "helmert", "invhilbert", "dft", "invpascal"])
+@each("name", ["pascal", "hilbert", "hadamard", "helmert", "invhilbert", "dft", "invpascal"])
 def test_matrices_that_no_memory_holds_are_refused(name: str) -> None:
     with pytest.raises(ShapeError, match=rf"^{name} at .*: the matrix is too large\n  got n="):
         getattr(linalg, name)(2**62)

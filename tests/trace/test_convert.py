@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.grids import each
 from tracer import errors
 from tracer.ir import dtypes
 from tracer.trace.convert import as_array
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "dtype", "weak"),
     [
         (True, "bool", False), (3, "int64", True), (2**63, "uint64", True), (2.5, "float64", True),

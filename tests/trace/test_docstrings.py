@@ -6,8 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
+from tests.grids import each
 from tracer.trace.docstrings import ABSENT, names, parameters, say, say_of_elements, signed_as, with_paragraph
 from tracer.trace.tracebacks import boundary
 
@@ -44,7 +43,7 @@ def test_paragraphs_come_before_the_example_and_at_the_end_of_a_docstring_withou
     assert with_paragraph("Twice x.", ["Of numbers."]).rstrip() == "Twice x.\n\n    Of numbers."
 
 
-@pytest.mark.parametrize(
+@each(
     ("prose", "is_named"),
     [
         ("axis: one or several", True), ("a, axis, ddof: as of `var`", True), ("float64 unless axis= says", True),

@@ -123,17 +123,17 @@ TRANSFORMS: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", TRANSFORMS)
+@each("name", TRANSFORMS)
 def test_errors_within_a_transformed_function_have_the_users_frames_alone(name: str) -> None:
     assert files_of(lambda: TRANSFORMS[name](fails), MineError) == {__file__}
 
 
-@pytest.mark.parametrize("name", [name for name in TRANSFORMS if name not in ("vmap", "map")])
+@each("name", [name for name in TRANSFORMS if name not in ("vmap", "map")])
 def test_mistakes_within_a_transformed_function_have_the_users_frames_alone(name: str) -> None:
     assert files_of(lambda: TRANSFORMS[name](misfits), errors.ShapeError) == {__file__}
 
 
-@pytest.mark.parametrize("name", TRANSFORMS)
+@each("name", TRANSFORMS)
 def test_arguments_that_the_users_function_does_not_take_are_the_users_mistake(name: str) -> None:
     if name != "scan":  # which calls a function of this file
         assert files_of(lambda: TRANSFORMS[name](wants_two), TypeError) == {__file__}
@@ -156,7 +156,7 @@ def test_bugs_of_ours_keep_every_frame() -> None:
     assert files_of(boundary(names["broken"]), IndexError) == {__file__, tracebacks.__file__, errors.__file__}
 
 
-@pytest.mark.parametrize("function", [tnp.sin, tnp.absolute, lax.bitwise_and, tracer.grad, random.normal, nn.relu])
+@each("function", [tnp.sin, tnp.absolute, lax.bitwise_and, tracer.grad, random.normal, nn.relu])
 def test_public_functions_are_found_where_users_find_them(function: Any) -> None:
     assert pickle.loads(pickle.dumps(function)) is function
 

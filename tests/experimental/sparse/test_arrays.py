@@ -10,6 +10,7 @@ import scipy.sparse
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tracer import errors, jit, lax, vmap
 from tracer.experimental import sparse
 from tracer.scipy.sparse.linalg import cg
@@ -401,7 +402,7 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("number", range(len(WRONG)))
+@each("number", range(len(WRONG)))
 def test_wrong_calls_say_what_was_expected(number: int) -> None:
     call, kind, text = WRONG[number]
     with pytest.raises(kind) as told:

@@ -149,7 +149,7 @@ COMPUTE_DEFECTS: list[tuple[Compute, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("statement", "expected"), COMPUTE_DEFECTS, ids=[e for _, e in COMPUTE_DEFECTS])
+@each(("statement", "expected"), COMPUTE_DEFECTS, ids=[e for _, e in COMPUTE_DEFECTS])
 def test_an_operation_takes_what_its_signature_says(statement: Compute, expected: str) -> None:
     assert problem(module(statement)) == expected
 
@@ -370,7 +370,7 @@ ARGUMENT_DEFECTS: list[tuple[str, Callable[[], Invoke]]] = [
 ]
 
 
-@pytest.mark.parametrize(("expected", "call"), ARGUMENT_DEFECTS, ids=[e for e, _ in ARGUMENT_DEFECTS])
+@each(("expected", "call"), ARGUMENT_DEFECTS, ids=[e for e, _ in ARGUMENT_DEFECTS])
 def test_arguments_match_parameters(expected: str, call: Callable[[], Invoke]) -> None:
     parameter = Buffer("o", F32, 4, Space.ARGUMENT, written=True)
     assert problem(module(call(), functions=(nest("nest", parameter, Register(F32, "x")),))) == expected

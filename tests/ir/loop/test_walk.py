@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.grids import each
 from tracer.ir.dtypes import BOOL, F32, I64
 from tracer.ir.loop import (
     Address,
@@ -49,7 +48,7 @@ def test_a_rewrite_reaches_inner_blocks() -> None:
     assert any(isinstance(s, Load) for s in statements_of(found))
 
 
-@pytest.mark.parametrize(
+@each(
     "statement",
     [
         Compute(Y, ScalarOp.ADD, (X, X)),

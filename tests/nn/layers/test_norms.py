@@ -10,6 +10,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tracer import errors, nn, random
 
 KEY = random.key(0)
@@ -125,7 +126,7 @@ def test_a_normalised_layer_stays_in_its_training_copy() -> None:
     assert len(set(np.asarray(layer.training(KEY)(x)).round(9).ravel().tolist())) == 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("call", "expected"),
     [
         (

@@ -10,6 +10,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tracer import errors, nn
 
 X = np.random.default_rng(0).normal(size=(2, 3, 6, 7))
@@ -70,7 +71,7 @@ def test_infinities_stay_in_their_part() -> None:
     assert nn.MaxPool1d(2, padding=1)(np.full((1, 2), -np.inf)).tolist() == [[-np.inf, -np.inf]]
 
 
-@pytest.mark.parametrize(
+@each(
     ("call", "expected"),
     [
         (

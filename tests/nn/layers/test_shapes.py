@@ -10,6 +10,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tracer import errors, nn
 
 X = np.random.default_rng(0).normal(size=(2, 4, 3, 5))
@@ -46,7 +47,7 @@ def test_pad_fills_the_last_axes_that_it_has_widths_for() -> None:
     np.testing.assert_array_equal(nn.Pad(1)(X), np.pad(X, [(0, 0)] * 2 + [(1, 1)] * 2))
 
 
-@pytest.mark.parametrize(
+@each(
     ("call", "expected"),
     [
         (

@@ -12,7 +12,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
-from tests.grids import THOROUGH
+from tests.grids import THOROUGH, each
 from tracer.errors import OutOfBoundsError
 from tracer.numpy.arrays import concrete_items, methods
 
@@ -60,7 +60,7 @@ HOLDERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS.keys())
+@each("holder", HOLDERS.values(), ids=HOLDERS.keys())
 def test_what_was_taken_from_an_array_keeps_its_values_when_it_is_written_to(holder: Callable[[Any], Any]) -> None:
     for _ in range(2):  # prepared, then run prepared
         x = tnp.asarray(np.arange(6.0).reshape(2, 3))
@@ -147,7 +147,7 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("index", "value"), WRONG)
+@each(("index", "value"), WRONG)
 def test_writes_that_fail_change_nothing(index: Any, value: Any) -> None:
     x = tnp.zeros((2, 3), int)
     with pytest.raises((ValueError, TypeError, IndexError)):

@@ -10,6 +10,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tracer.errors import OutOfBoundsError, ShapeError, TracerArrayError
 from tracer.test_util import check_grads
 
@@ -83,7 +84,7 @@ MODES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("mode", MODES)
+@each("mode", MODES)
 def test_pads_beside_empty_axes(mode: str) -> None:
     assert tnp.pad(np.zeros((0, 3)), [(0, 0), (1, 2)], mode=mode).shape == (0, 6)
     assert tnp.pad(np.zeros((2, 0)), [(1, 2), (0, 0)], mode=mode).shape == (5, 0)

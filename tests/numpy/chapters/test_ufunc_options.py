@@ -160,7 +160,7 @@ def test_traced_results_are_written_to_what_the_trace_made() -> None:
         tracer.jit(lambda x: tnp.add(x, 1.0, out=np.zeros((2, 3))))(X)
 
 
-@pytest.mark.parametrize(
+@each(
     ("call", "kind", "text"),
     [
         (lambda x: tnp.add(x, 1.0, out=tnp.zeros(2)), ShapeError, r"add at .*: out= must have the result's shape"),

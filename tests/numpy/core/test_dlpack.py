@@ -11,6 +11,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tracer.errors import ArgumentError, DeviceError, DTypeError, ExportError, TracerArrayError
 from tracer.numpy.core.dlpack_ml_dtypes import _CODES, _named
 
@@ -34,7 +35,7 @@ class Theirs:
         return self.device
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each("dtype", DTYPES)
 def test_every_dtype_goes_both_ways_without_a_copy(dtype: str) -> None:
     x = tnp.asarray(np.array([0, 1, 1], dtype))
     theirs = np.from_dlpack(x)
@@ -222,7 +223,7 @@ def test_asarray_takes_what_speaks_dlpack_alone() -> None:
     assert tracer.jit(lambda x: tnp.asarray(x) + 1)(tnp.from_dlpack(Theirs(X))).tolist() == (X + 1).tolist()
 
 
-@pytest.mark.parametrize("device", [(), None, ..., 5, (1,), ("cpu", 0)])
+@each("device", [(), None, ..., 5, (1,), ("cpu", 0)])
 def test_a_device_that_is_no_pair_is_refused(device: Any) -> None:
     class Lender:
         def __dlpack__(self, **_: Any) -> Any:

@@ -10,6 +10,7 @@ import pytest
 import tracer
 import tracer.numpy as tnp
 from tests.counted_calls import python_calls
+from tests.grids import each
 from tracer.errors import ShapeError, TracerError
 from tracer.numpy.core import dtypes, fast_asarray
 from tracer.numpy.core.conversion import array_of
@@ -49,7 +50,7 @@ OTHERS: list[Any] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("value", OTHERS, ids=lambda v: repr(v)[:30])
+@each("value", OTHERS, ids=lambda v: repr(v)[:30])
 def test_other_values_are_left_to_the_way_of_all(value: Any) -> None:
     assert plain_array(value) is None
     try:
@@ -97,7 +98,7 @@ def _of_dtype(value: Any, dtype: Any) -> Any:
     return found.type, np.asarray(found).tobytes()
 
 
-@pytest.mark.parametrize("ndmin", [0, -1, 1, 3, True, np.int64(2), 0.0, None])
+@each("ndmin", [0, -1, 1, 3, True, np.int64(2), 0.0, None])
 def test_axes_are_put_in_front_where_there_are_too_few(ndmin: Any) -> None:
     if not hasattr(ndmin, "__index__"):
         with pytest.raises(TracerError, match=r"^array at test_fast_asarray\.py:\d+: ndmin"):
@@ -224,7 +225,7 @@ def test_known_elements_are_given_as_numbers_as_numpy_gives_them() -> None:
 UNCHANGING = ["around", "ceil", "clip", "conj", "fix", "floor", "nan_to_num", "positive", "real", "round", "trunc"]
 
 
-@pytest.mark.parametrize("name", UNCHANGING)
+@each("name", UNCHANGING)
 def test_results_are_no_memory_of_numpys_arguments(name: str) -> None:
     for _ in range(2):  # prepared, then run prepared
         n = np.arange(3)

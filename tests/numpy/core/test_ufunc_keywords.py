@@ -13,6 +13,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tracer.errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError
 
 V = np.asarray([3.0, 1.0, 2.0, 2.0, -1.0])
@@ -117,7 +118,7 @@ REFUSED: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("call", "kind", "text"), REFUSED, ids=[text.split()[0] for _, _, text in REFUSED])
+@each(("call", "kind", "text"), REFUSED, ids=[text.split()[0] for _, _, text in REFUSED])
 def test_what_numpy_refuses_is_refused(call: Callable[[Any], Any], kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=f"^{text}"):
         call(tnp.asarray(V))

@@ -10,6 +10,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tracer import grad, jit, lax, nn, vmap
 
 W = np.ones(2, np.float32)
@@ -65,7 +66,7 @@ def test_numbers_stay_weak_through_functions(name: str) -> None:
     assert shown(jit(function)(number)) == dtypes.split()
 
 
-@pytest.mark.parametrize("name", GRADIENTS)
+@each("name", GRADIENTS)
 def test_derivatives_of_numbers_are_weak(name: str) -> None:
     function, dtypes = GRADIENTS[name]
     assert shown(function()) == dtypes.split()

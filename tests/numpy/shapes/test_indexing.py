@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tests.numpy.shapes.index_strategies import SHAPES, advanced, basic, counted, on_tracer
 from tracer.errors import IndexShapeError, MutationError, OutOfBoundsError, ShapeError, TracerArrayError
 from tracer.numpy.arrays import methods
@@ -84,7 +85,7 @@ def test_additions_meet_where_indices_repeat(data: st.DataObject) -> None:
         same(getattr(tnp.asarray(x).at[index], name)(3.0), expected)
 
 
-@pytest.mark.parametrize(
+@each(
     ("index", "axis", "size"),
     [(3, 0, 3), (-4, 0, 3), ((0, 4), 1, 4), ((slice(None), -5), 1, 4), (np.array([0, 3]), 0, 3), ((None, 3), 0, 3)],
 )
@@ -243,7 +244,7 @@ def test_gradients_of_taking_and_writing_are_those_of_the_places(index: Any, rng
     np.testing.assert_array_equal(np.asarray(kept), ones)
 
 
-@pytest.mark.parametrize(
+@each(
     "index",
     [1, -1, slice(None), slice(2, None, -1), (1, 2), (..., 0), (None, 1), (slice(1), None, -1), (), ..., (0, 1, 2)],
 )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tracer.numpy as tnp
+from tests.grids import each
 from tests.passes.programs import i32, traced
 from tests.passes.structures import along
 from tracer import errors, grad, jit, lax
@@ -35,7 +36,7 @@ def is_decided(first: Any, step: int, limit: int, length: int, dtype: type = np.
     return "lt" not in {equation.primitive.name for equation in equations(simplify(program))}
 
 
-@pytest.mark.parametrize(
+@each(
     ("first", "step", "limit", "length", "known"),
     [(0, 1, 5, 5, True), (0, 1, 4, 5, False), (3, -1, 4, 9, True), (3, -1, 3, 9, False), (-2, 2, -2, 3, True),
      (0, 1, 0, 0, True), (2**31 - 3, 1, 5, 9, False)],

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.grids import each
 from tracer.errors import DTypeError, ShapeError
 from tracer.ir import dtypes
 from tracer.ir.primitive import Composite, Zero
@@ -59,7 +60,7 @@ def expanded(primitive: Any) -> Any:
     return primitive.lower.expand
 
 
-@pytest.mark.parametrize("name", CALLS)
+@each("name", CALLS)
 def test_the_lowering_gives_the_bits_of_the_reference(name: str) -> None:
     function, type, values = CALLS[name]
     (equation,) = stage(lambda xs: [function(*xs)], [type]).program.equations
@@ -72,7 +73,7 @@ def test_the_lowering_gives_the_bits_of_the_reference(name: str) -> None:
         np.testing.assert_array_equal(got, wanted)
 
 
-@pytest.mark.parametrize("name", CALLS)
+@each("name", CALLS)
 def test_vmap_is_the_stack_of_the_calls(name: str) -> None:
     function, type, values = CALLS[name]
     program = stage(lambda xs: [function(*xs)], [type]).program

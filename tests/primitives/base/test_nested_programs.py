@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
+from tests.grids import each
 from tests.passes.programs import f64, i32, traced
 from tests.passes.structures import along, branch, repeat
 from tracer.ir.primitive import Effect, Zero
@@ -63,7 +62,7 @@ REACHED: dict[str, tuple[Callable[..., Any], tuple[bool, ...], tuple[bool, ...]]
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", REACHED)
+@each("name", REACHED)
 def test_results_that_flagged_operands_reach(name: str) -> None:
     function, flags, expected = REACHED[name]
     types = [f64(), f64(), f64(3) if "scan" in name else f64()]

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tracer.errors import ArgumentError, DTypeError, ShapeError
 from tracer.ir.primitive import Composite
 from tracer.ir.types import array_type
@@ -315,7 +316,7 @@ CONVENTIONS: list[tuple[Callable[..., Any], Sequence[Any], Sequence[float]]] = [
 ]
 
 
-@pytest.mark.parametrize(("function", "xs", "expected"), CONVENTIONS)
+@each(("function", "xs", "expected"), CONVENTIONS)
 def test_derivatives_at_kinks_follow_the_convention(
     function: Callable[..., Any], xs: Sequence[Any], expected: Sequence[float]
 ) -> None:
@@ -335,7 +336,7 @@ EXTREMES: list[tuple[Callable[..., Any], Sequence[float], Sequence[float]]] = [
 ]
 
 
-@pytest.mark.parametrize(("function", "xs", "expected"), EXTREMES)
+@each(("function", "xs", "expected"), EXTREMES)
 def test_derivatives_stay_accurate_at_the_extremes(
     function: Callable[..., Any], xs: Sequence[float], expected: Sequence[float]
 ) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tracer.numpy as tnp
+from tests.grids import each
 from tests.primitives.linalg.bilinear import check_batch, check_derivatives, check_lowering, draw, program_of, value_of
 from tracer import jit, lax, vjp
 from tracer.errors import ArgumentError, DTypeError, ShapeError
@@ -83,7 +84,7 @@ def test_a_convolution_is_its_definition_and_obeys_every_law(case: tuple[Any, An
     check_batch(function, x, y)
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint16, np.float16, np.float32, np.complex64], ids=str)
+@each("dtype", [np.int8, np.int64, np.uint16, np.float16, np.float32, np.complex64], ids=str)
 def test_every_dtype_computes_in_itself(dtype: Any) -> None:
     rng = np.random.default_rng(3)
     x, y = draw(rng, (2, 3, 6, 5), dtype), draw(rng, (4, 3, 3, 2), dtype)
@@ -151,7 +152,7 @@ def test_conv_transpose_with_consistent_padding_undoes_the_shape() -> None:
 X, Y = np.ones((2, 4, 5, 5)), np.ones((6, 4, 3, 3))
 
 
-@pytest.mark.parametrize(
+@each(
     ("error", "pattern", "call", "x", "y"),
     [
         (ShapeError, "same number of axes", lambda a, b: conv(a, b, (1, 1), "SAME"), X, np.ones((6, 4, 3))),

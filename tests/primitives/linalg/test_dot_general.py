@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.grids import each
 from tests.primitives.linalg.bilinear import check_batch, check_derivatives, draw, program_of, value_of
 from tracer.errors import ArgumentError, DTypeError, ShapeError
 from tracer.ir import dtypes
@@ -30,7 +31,7 @@ PATTERNS = [
 IDS = [pattern[3] for pattern in PATTERNS]
 
 
-@pytest.mark.parametrize(("left", "right", "numbers", "letters"), PATTERNS, ids=IDS)
+@each(("left", "right", "numbers", "letters"), PATTERNS, ids=IDS)
 def test_every_pattern_is_the_einsum_of_its_letters(left: Any, right: Any, numbers: Any, letters: str) -> None:
     rng = np.random.default_rng(1)
     for dtype in (np.float64, np.int16, np.complex64):
@@ -40,7 +41,7 @@ def test_every_pattern_is_the_einsum_of_its_letters(left: Any, right: Any, numbe
         assert got.dtype == x.dtype
 
 
-@pytest.mark.parametrize(("left", "right", "numbers", "letters"), PATTERNS, ids=IDS)
+@each(("left", "right", "numbers", "letters"), PATTERNS, ids=IDS)
 def test_every_pattern_differentiates_forward_and_back(left: Any, right: Any, numbers: Any, letters: str) -> None:
     rng = np.random.default_rng(2)
     for dtype in (np.float64, np.complex128):
@@ -48,13 +49,13 @@ def test_every_pattern_differentiates_forward_and_back(left: Any, right: Any, nu
         check_derivatives(lambda a, b: dot_general(a, b, numbers), x, y)
 
 
-@pytest.mark.parametrize(("left", "right", "numbers", "letters"), PATTERNS, ids=IDS)
+@each(("left", "right", "numbers", "letters"), PATTERNS, ids=IDS)
 def test_every_pattern_batches_along_every_axis(left: Any, right: Any, numbers: Any, letters: str) -> None:
     rng = np.random.default_rng(3)
     check_batch(lambda a, b: dot_general(a, b, numbers), draw(rng, left, np.float64), draw(rng, right, np.float64))
 
 
-@pytest.mark.parametrize("dtype", dtypes.INTEGERS, ids=dtypes.short_name)
+@each("dtype", dtypes.INTEGERS, ids=dtypes.short_name)
 def test_integers_wrap(dtype: Any) -> None:
     x = np.full((1, 3), np.iinfo(dtype).max, dtype)
     got = value_of(lambda a, b: dot_general(a, b, (((1,), (1,)), ((), ()))), x, x)
@@ -128,7 +129,7 @@ def test_unequal_sizes_are_named_with_the_remedy() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("error", "pattern", "call"),
     [
         (ShapeError, "named twice", lambda a, b: dot_general(a, b, (((0, 0), (0, 1)), ((), ())))),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tracer
+from tests.grids import each
 from tracer import jit, lax
 from tracer import numpy as tnp
 from tracer.codegen.llvm.toolchain.target import features, is_x86, preferred_bits
@@ -95,7 +96,7 @@ def test_what_an_eager_call_compiles_belongs_to_a_width() -> None:
             np.testing.assert_array_equal(squares(a, b), jit(squares)(a, b), err_msg=f"{bits} bits")
 
 
-@pytest.mark.parametrize("bad", [64, 1, True, 128.0, "wide", -1])
+@each("bad", [64, 1, True, 128.0, "wide", -1])
 def test_what_is_no_width_is_refused(bad: object) -> None:
     with pytest.raises(SettingError, match=r"config\.vector_bits does not take (.|\n)*give 0, 128, 256, 512 or None"):
         tracer.config.update("vector_bits", bad)

@@ -103,7 +103,7 @@ def test_what_is_no_single_loop_has_no_kernel() -> None:
     assert kernel(exp_p, {}, [F64], [False]) is not None
 
 
-@pytest.mark.parametrize(
+@each(
     "shapes",
     [((3,), (3,)), ((), ()), ((0,), (0,)), ((2, 3), (3,)), ((3,), ()), ((), (2, 2)), ((2, 1), (1, 3))],
     ids=str,
@@ -132,7 +132,7 @@ def test_numbers_of_one_type_share_a_prepared_call() -> None:
     assert calls == [2.0, 7, True]
 
 
-@pytest.mark.parametrize(
+@each(
     ("x", "y"),
     [
         (tnp.ones(3), tnp.ones((2, 3))),  # broadcast

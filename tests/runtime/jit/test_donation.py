@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tracer.numpy as tnp
-from tests.grids import THOROUGH
+from tests.grids import THOROUGH, each
 from tests.runtime.programs import arange, double, line, same, scaled, take
 from tracer import lax, nn, random
 from tracer.errors import ArgumentError, OutOfBoundsError
@@ -123,7 +123,7 @@ def test_warnings_stand_at_the_users_line() -> None:
     assert [warning.filename for warning in told] == [__file__]
 
 
-@pytest.mark.parametrize("holder", holders())
+@each("holder", holders())
 def test_a_donated_array_that_was_exported_is_copied_with_a_warning(holder: str) -> None:
     f = jit(scaled, donate_argnums=0)
     calls = []
@@ -298,9 +298,7 @@ def test_whatever_moves_between_shapes_is_what_it_is_without_donation(seed: int)
     keeps_place(moved, tnp.asarray(rng.random(shape)))
 
 
-@pytest.mark.parametrize(
-    "make", [lambda a: tnp.asarray(a, copy=True), tnp.array, lambda a: tnp.arange(a.size * 1.0), tnp.ones_like]
-)
+@each("make", [lambda a: tnp.asarray(a, copy=True), tnp.array, lambda a: tnp.arange(a.size * 1.0), tnp.ones_like])
 def test_memory_that_creation_made_is_given_away(make: Any) -> None:
     f = jit(lambda x: x + 1.0, donate_argnums=0)
     for _ in range(2):

@@ -34,7 +34,7 @@ def test_a_numpy_array_and_an_array_give_the_same_result() -> None:
     assert f.explain() == f"double compiled once\n  1. at test_jit.py:{line(-2)}: the first call"
 
 
-@pytest.mark.parametrize("value", [2.5, 3, True, 1 + 2j])
+@each("value", [2.5, 3, True, 1 + 2j])
 def test_python_scalars_are_weak_except_bool(value: Any) -> None:
     f = jit(lambda x: x)
     for _ in range(2):

@@ -12,6 +12,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tests.runtime.programs import arange, double, same, scaled
 from tracer.primitives.elementwise.arithmetic import add, mul
 from tracer.runtime.jit.jit import disable_jit, jit
@@ -259,7 +260,7 @@ def test_attributes_are_constants_of_the_trace() -> None:
     same(f(3.0), 6.0)
 
 
-@pytest.mark.parametrize("transform", [tracer.grad, tracer.jacrev, lambda f: lambda x: tracer.jvp(f, (x,), (x,))[1]])
+@each("transform", [tracer.grad, tracer.jacrev, lambda f: lambda x: tracer.jvp(f, (x,), (x,))[1]])
 def test_a_captured_array_that_is_differentiated_around_is_read_at_every_call(transform: Any) -> None:
     weights = tnp.ones(3)
     derivative = tracer.jit(transform(lambda x: tnp.sum(x * weights)))

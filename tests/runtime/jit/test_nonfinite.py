@@ -6,10 +6,10 @@ import inspect
 from typing import Any
 
 import numpy as np
-import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tracer import debug, grad, jit, lax, nn, optim, random
 
 
@@ -68,7 +68,7 @@ CASES: dict[str, tuple[Any, tuple[Any, ...], str, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 def test_the_operation_is_named_with_its_line(name: str) -> None:
     f, args, operation, at = CASES[name]
     found = debug.first_nan(f, *args)

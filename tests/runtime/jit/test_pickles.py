@@ -18,6 +18,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tests.runtime.jit import pickled_functions
 from tests.runtime.jit.pickled_functions import apply, decorated, gradient, jitted, loss, smooth
 from tracer import custom_batching, grad, hessian, jit, lax, random, tree_util, vmap
@@ -44,7 +45,7 @@ def test_functions_at_the_top_of_a_module_are_pickled_by_name() -> None:
     assert again(smooth) is smooth
 
 
-@pytest.mark.parametrize("transform", [grad, hessian, tracer.jacfwd, tracer.jacrev, tracer.checkpoint, tracer.remat])
+@each("transform", [grad, hessian, tracer.jacfwd, tracer.jacrev, tracer.checkpoint, tracer.remat])
 def test_transforms_of_named_functions_are_made_again(transform: Any) -> None:
     np.testing.assert_array_equal(again(transform(loss))(X), transform(loss)(X))
 

@@ -67,7 +67,7 @@ def test_steps_are_those_of_scipy(name: str, preconditioned: bool) -> None:
 
 
 def test_rounds_of_gmres_are_those_of_scipy() -> None:
-    for restart, rounds in ((3, 1), (3, 2), (5, 1), (N, 1)):
+    for restart, rounds in ((3, 1), (3, 2), (N, 1), *([(5, 1)] if THOROUGH else [])):
         expected = scipy.sparse.linalg.gmres(GENERAL, SIDE, rtol=1e-14, restart=restart, maxiter=rounds)[0]
         for method in ("batched", "incremental"):
             found, info = linalg.gmres(GENERAL, SIDE, tol=1e-14, restart=restart, maxiter=rounds, solve_method=method)
@@ -126,7 +126,7 @@ def test_batches_of_sides_and_of_maps(name: str) -> None:
     close(gradients, -np.linalg.solve(a, sides.T).T @ WEIGHTS / scales**2)
 
 
-@every_solver
+@every_algorithm
 def test_vectors_are_trees(name: str) -> None:
     solve, _ = SOLVERS[name]
 
@@ -145,7 +145,7 @@ def test_vectors_are_trees(name: str) -> None:
     close(gradient["rest"][0], 3 / 13)
 
 
-@every_solver
+@every_algorithm
 def test_dtypes_are_promoted_and_sides_may_be_empty_or_zero(name: str) -> None:
     solve, a = SOLVERS[name]
     single = solve(lambda v: 2 * v, tnp.ones(3, "float32"))[0]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.special
 
+from tests.grids import each
 from tests.scipy.special_functions.precision import errors, exact
 from tracer import grad, jit, vmap
 from tracer.scipy.special import hyp1f1, hyp2f1
@@ -76,7 +77,7 @@ def test_gausss_function(domain: str) -> None:
     assert (errors(JITTED[1](*GAUSS[domain]), values) / condition < 3e-14).all()
 
 
-@pytest.mark.parametrize(("a", "b", "x"), [
+@each(("a", "b", "x"), [
     (1, 0, 1.0), (-2, -3, 1.0), (-3, -2, 1.0), (-2, -2, 1.0), (1.5, -2, 0.0), (1, 2, np.inf), (1, 2, -np.inf),
     (np.nan, 1, 1), (1, 2, 800.0), (0, 2, np.inf), (1.5, np.inf, 1.0), (1, 2, 0.0), (1, 2, np.nan),
     (-1, -1, 0.0), (-2, -3, 0.0), (-3, -2, 0.0), (-4, -3, -1.0),
@@ -91,7 +92,7 @@ def test_ends_of_kummers_function_where_scipys_are_not_limits() -> None:
     assert [float(SLOPES[0](0.0, b, 1.0)[2]) for b in (0.0, -1.0, 2.0)] == [0.0, 0.0, 0.0]
 
 
-@pytest.mark.parametrize(("a", "b", "c", "x"), [
+@each(("a", "b", "c", "x"), [
     (1, 2, 3.5, 1.5), (1, 2, 0, 0.5), (-2, 1, -3, 0.5), (-3, 1, -2, 0.5), (-2, 1.5, -2, 0.5), (1, 2, 3.5, 1.0),
     (1, 2, 3, 1.0), (1, 2, 2, 1.0), (-2, 1, 3, 5.0), (-7, 8, 1, 3.0), (1, 2, 3, np.inf), (np.nan, 1, 2, 0.5),
     (1, 1, 1, 2.0), (1, 3, 3, 2.0), (1.5, 3, 3, 2.0), (1, 2, 4, -1e10), (1, 2, 0, 0.0), (-2, 3, 4, 1.0),

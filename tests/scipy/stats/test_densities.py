@@ -11,7 +11,7 @@ import scipy.stats
 
 import tracer
 import tracer.numpy as tnp
-from tests.grids import covering
+from tests.grids import covering, each
 from tracer.errors import ArgumentError, ShapeError
 from tracer.scipy import sparse, stats
 
@@ -122,7 +122,7 @@ def test_modes_of_nans_of_nothing_and_their_slopes() -> None:
         stats.mode(tnp.zeros(2), nan_policy="omit")
 
 
-@pytest.mark.parametrize(
+@each(
     ("module", "name", "why"),
     [
         (stats, "weibull_min", "not yet: this distribution"),

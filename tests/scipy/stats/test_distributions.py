@@ -59,7 +59,7 @@ def test_every_distribution_is_here() -> None:
     assert modules == {*CASES, "norm", "dirichlet", "multinomial", "multivariate_normal"}
 
 
-@pytest.mark.parametrize(("name", "function"), FUNCTIONS)
+@each(("name", "function"), FUNCTIONS)
 @pytest.mark.filterwarnings("ignore")  # of SciPy's
 def test_values_are_those_of_scipy(name: str, function: str) -> None:
     ours, theirs = getattr(getattr(stats, name), function), getattr(getattr(scipy.stats, name), function)
@@ -82,7 +82,7 @@ def test_all_functions_in_one_program_have_the_values_of_scipy(name: str) -> Non
         agree(y, getattr(getattr(scipy.stats, name), function)(x, *parameters), x, name)
 
 
-@pytest.mark.parametrize(("name", "function"), FUNCTIONS)
+@each(("name", "function"), FUNCTIONS)
 @pytest.mark.filterwarnings("ignore")
 def test_parameters_that_there_are_not_give_nan(name: str, function: str) -> None:
     ours = getattr(getattr(stats, name), function)

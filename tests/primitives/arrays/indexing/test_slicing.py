@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.grids import each
 from tests.primitives.structural import lax
 from tracer.errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError
 from tracer.ir import dtypes
@@ -113,7 +114,7 @@ def test_nothing_is_in_bounds_of_an_empty_axis() -> None:
     assert got(lax.gather(empty, arr(np.zeros((0, 1), np.int64)), POINT, (1,))).shape == (0,)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint64", "float16", "bfloat16", "complex64", "bool"])
+@each("dtype", ["int8", "uint64", "float16", "bfloat16", "complex64", "bool"])
 def test_scatters_work_in_every_dtype(dtype: str) -> None:
     kind = np.dtype(ml_dtypes.bfloat16) if dtype == "bfloat16" else np.dtype(dtype)
     x, u = arr([1, 0, 1], kind), arr([1, 1, 0, 1], kind)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tracer.numpy as tnp
+from tests.grids import each
 from tests.passes.programs import array, f64, same_bits
 from tracer.errors import ArgumentError
 from tracer.ir import dtypes
@@ -25,7 +26,7 @@ VALUES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("value", VALUES, ids=lambda v: f"{v.dtype}{list(v.shape)}")
+@each("value", VALUES, ids=lambda v: f"{v.dtype}{list(v.shape)}")
 def test_constants_are_written_to_the_bit(value: Any) -> None:
     constant = concrete(value)
     staged = stage(lambda xs: [constant, xs[0]], [f64()], name="rule")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import tracer
 import tracer.numpy as tnp
+from tests.grids import each
 from tracer import lax
 from tracer.ir.linearized import LinearizedProgram
 from tracer.ir.program import Program, Var
@@ -41,7 +42,7 @@ def kept_bytes(split: LinearizedProgram, free: tuple[bool, ...]) -> int:
     return total
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "wanted"),
     [
         (lambda x: x * tnp.roll(x, 1, 0) * 2, X.nbytes),  # x alone, not its rolled copy
