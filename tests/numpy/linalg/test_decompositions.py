@@ -187,6 +187,13 @@ def test_factors_solve_where_the_rank_is_surely_full_and_singular_values_elsewhe
     np.testing.assert_array_equal(inverse(stack)[0], inverse(stack[[0, 0]])[0])
 
 
+def test_sides_of_one_matrix_are_columns_of_one_problem() -> None:
+    a, sides = draw((6, 3), "f8"), draw((4, 6), "f8")
+    solve = tracer.vmap(lambda b: LA.lstsq(a, b)[0])
+    assert "f64[3,4] = lstsq(" in str(tracer.jit(solve).lower(sides).program())
+    np.testing.assert_allclose(solve(sides), np.linalg.lstsq(a, sides.T)[0].T, atol=1e-13)
+
+
 def gauge(x: Any, of: str) -> Any:
     """Functions of vectors that do not depend on their phases."""
     weights = tnp.arange(1.0, 1 + min(x.shape[-2:]))

@@ -117,7 +117,9 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool | None = None) 
     the default without UPLO. Returns real numbers [*s, n] and eigenvectors [*s, n, n], as columns. Raises LinAlgError
     if a concrete matrix has elements that are not finite; a traced one has results of NaN. Signs and phases of vectors
     are any. Where eigenvalues are equal, derivatives hold for functions of the space of their vectors and of their sum.
-    They do not hold for V f(w) V^H, for which `tracer.scipy.linalg.expm` and `funm` have derivatives.
+    They do not hold for V f(w) V^H: between equal eigenvalues, its tangent has the factor f'(w). The tangents of V and
+    w follow from a rule that knows no f. `tracer.scipy.linalg` has `expm`, `sqrtm`, `logm` and `funm`, whose
+    derivatives hold there.
 
     >>> tnp.linalg.eigh(tnp.asarray([[3.0, 0.0], [0.0, 2.0]])).eigenvalues
     Array([2., 3.], f64)

@@ -23,6 +23,7 @@ from tracer.primitives.arrays.reductions.reductions import reduce_and, reduce_ma
 from tracer.primitives.arrays.slice_pad_concatenate import concatenate, slice_in_dim
 from tracer.primitives.base.broadcasting import broadcast_in_dim, full, reduce_sum
 from tracer.primitives.base.rules import check_same_dtype, operand_of, per_operand
+from tracer.primitives.base.shapes import moveaxis, reshape
 from tracer.primitives.control.cond import cond_branches
 from tracer.primitives.elementwise.arithmetic import add, div, mul, sub
 from tracer.primitives.elementwise.arithmetic import max as larger
@@ -256,6 +257,17 @@ def _transpose(ctx: Any, cts: Any, xs: Any) -> list[Any]:
     return [None, lstsq(turned(a), cts[0], bound), None]
 
 
+def _batch(ctx: Any, xs: Any, axes: Any) -> Any:
+    """Batch least squares. If lanes share the matrix, their right-hand sides are more columns."""
+    (a, b, bound), (of_a, of_b, of_bound) = xs, axes
+    if of_a is not None or of_bound is not None or len(a.type.shape) > 2:
+        return in_front(ctx, xs, axes, {})
+    last = moveaxis(b, of_b, 2)
+    m, k, size = last.shape
+    x = lstsq(a, reshape(last, (m, k * size)), bound)
+    return [reshape(x, (a.type.shape[-1], k, size))], [2]
+
+
 pinv_p: Primitive = Primitive(
     name="pinv", infer=_pinv_infer, reference=_pinv_reference,
     jvp=per_operand(lambda ctx, da, a, bound: pinv_tangent(ctx.outputs[0], a, da), None),
@@ -265,8 +277,7 @@ pinv_p: Primitive = Primitive(
 lstsq_p: Primitive = Primitive(
     name="lstsq", infer=_lstsq_infer, reference=_lstsq_reference,
     jvp=per_operand(_of_matrix, lambda ctx, db, a, b, bound: product(pinv(a, bound), db), None),
-    transpose=_transpose, batch=lambda ctx, xs, axes: in_front(ctx, xs, axes, {}),
-    lower=Composite(_lstsq_expand, computes=True),
+    transpose=_transpose, batch=_batch, lower=Composite(_lstsq_expand, computes=True),
 )  # fmt: skip
 
 
