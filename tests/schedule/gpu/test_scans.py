@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.runtime.cuda.simulator.running import outputs_of
 from tests.schedule.gpu.gpu_programs import program_of
 from tests.schedule.gpu.test_mapping import extent, kernel_loops, mapped, run
 from tracer.codegen.reference.interpreter import Order
 from tracer.primitives.base.reference import run_reference
 from tracer.primitives.control.cumulative import cummax, cummin, cumprod, cumsum
 from tracer.primitives.elementwise.arithmetic import add, mul
+from tracer.runtime.cuda.simulator.kernels import Order as Turns
 from tracer.schedule.gpu.reduction_chunks import chunk_reductions
 from tracer.schedule.pipeline import GPU_PIPELINE, LoopPass
 
@@ -85,6 +87,16 @@ def test_columns_in_chunks_equal_the_reference(
     assert len({array.tobytes() for array in found}) == 1
     limit = 40 * _TOLERANCE.get(dtype, 0.0)
     np.testing.assert_allclose(found[0].view(wanted.dtype).reshape(wanted.shape), wanted, rtol=limit, atol=limit)
+
+
+def test_a_simulated_device_runs_chunks_of_columns_as_the_interpreter_does(rng: np.random.Generator) -> None:
+    """Its own text in three orders of threads, and what NVRTC made of it."""
+    module = mapped(program_of(lambda x: [cumsum(x, 0, False)], [("float32", (103, 33))]), IN_SHORT_CHUNKS).module
+    x = rng.standard_normal((103, 33)).astype(np.float32)
+    (wanted,) = run(module, [x])[1]
+    found = [outputs_of(module, [x], turns)[0] for turns in Turns]
+    found.append(outputs_of(module, [x], arch="sm_90")[0])
+    assert {array.tobytes() for array in found} == {wanted.tobytes()}
 
 
 @pytest.mark.parametrize(

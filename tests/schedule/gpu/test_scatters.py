@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tracer.numpy as tnp
+from tests.runtime.cuda.simulator.running import outputs_of
 from tests.schedule.gpu.test_mapping import extent, kernel_loops, mapped, run
 from tracer import vmap
 from tracer.codegen.reference.interpreter import Order
@@ -22,6 +23,7 @@ from tracer.ir.types import array_type
 from tracer.ops import segment_sum
 from tracer.passes.pipeline import optimize
 from tracer.primitives.base.reference import run_reference
+from tracer.runtime.cuda.simulator.kernels import Order as Turns
 from tracer.schedule.gpu.scatter_chunks import chunk_scatters
 from tracer.schedule.pipeline import GPU_PIPELINE, LoopPass
 from tracer.trace.stage import stage
@@ -114,6 +116,23 @@ def test_long_scatters_run_in_chunks(name: str, rng: np.random.Generator) -> Non
         np.testing.assert_allclose(found[0].reshape(shape), wanted, rtol=1e-4, atol=1e-4)
     else:
         assert found[0].tobytes() == np.asarray(wanted).tobytes()
+
+
+def test_a_simulated_device_runs_chunks_as_the_interpreter_does(rng: np.random.Generator) -> None:
+    """Its own text in three orders of threads, and what NVRTC made of it."""
+    for op in ("add", "set"):
+        program = scatter(
+            lambda a, i, x, op=op: getattr(a.at[i], op)(x),
+            ("float32", (40, 2)),
+            ("int64", (300,)),
+            ("float32", (300, 2)),
+        )
+        module = mapped(program, IN_SHORT_CHUNKS).module
+        given = [np.ones((40, 2), np.float32), rng.integers(-40, 40, 300), rng.random((300, 2)).astype(np.float32)]
+        (wanted,) = run(module, given)[1]
+        found = [outputs_of(module, given, turns)[0] for turns in Turns]
+        found.append(outputs_of(module, given, arch="sm_90")[0])
+        assert {array.tobytes() for array in found} == {wanted.tobytes()}
 
 
 def chain_of(module: Module) -> int:

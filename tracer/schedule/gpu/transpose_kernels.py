@@ -26,6 +26,7 @@ from tracer.ir.loop import (
     For,
     Load,
     LoopKind,
+    Operand,
     Register,
     Space,
     Statement,
@@ -107,7 +108,9 @@ def map_tiles(axes: Axes, body: Sequence[Statement], tile: Tile, loads: Sequence
     counts = tuple(-(-n // edges.get(r, 1)) for r, n in zip(axes.registers, axes.sizes, strict=True))
     b = Builder()
     with b.for_("b", 0, prod(counts), kind=LoopKind.BLOCK) as block:
-        names = dict(Axes(axes.registers, counts).locate(b, block.index))
+        cut = [(r, n) for r, n in zip(axes.registers, counts, strict=True) if n > 1]
+        names: dict[Register, Operand] = dict.fromkeys(axes.registers, index_constant(0))
+        names.update(Axes(tuple(r for r, _ in cut), tuple(n for _, n in cut)).locate(b, block.index))
         for index, edge in edges.items():
             names[index] = b.compute(ScalarOp.MUL, names[index], edge, name="first")
         tiles = {s: b.alloc(_buffer(n, s, tile)) for n, s in enumerate(tile.crossing)}

@@ -66,6 +66,13 @@ FORWARD: Final[Mapping[str, tuple[Kernel, int]]] = {
     "moveaxis": (lambda x: tnp.moveaxis(tnp.reshape(x, (x.shape[0], 2, -1)), 0, -1), 1),
     "concatenate": (lambda x, y: tnp.concatenate([x, y], axis=1), 2),
     "pad": (lambda x: lax.pad(x, x.dtype.type(0), ((1, 1, 0), (1, 1, 0))), 1),
+    "concatenate_rows": (lambda x, y: tnp.concatenate([x, y * 2, x]), 2),
+    "stack": (lambda x, y: tnp.stack([x, y], axis=1), 2),
+    "pad_sectors": (lambda x: lax.pad(x, x.dtype.type(0), ((8, 16, 0), (16, 32, 0))), 1),
+    "roll": (lambda x: tnp.roll(x, 16, axis=1), 1),
+    "roll_rows": (lambda x: tnp.roll(x, -3, axis=0) + x, 1),
+    "flip": (lambda x: x[:, ::-1] + 1, 1),
+    "flip_rows": (lambda x: x[::-1] + x, 1),
     "cumsum_rows": (lambda x: tnp.cumsum(x, axis=1), 1),
     "cumsum_columns": (lambda x: tnp.cumsum(x, axis=0), 1),
 }

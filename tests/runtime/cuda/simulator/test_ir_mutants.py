@@ -35,6 +35,7 @@ EQUIVALENT: Final[Mapping[str, Mapping[str, str]]] = {
         r"nest0, \d+: (le for lt|lt with 86|always)": "the thread too many stores a total that nobody reads",
     },
     "two_axes": {r"nest0, (14: add for sub|36: sub for add|40: le for lt)": _ROUNDING},
+    "transposed": {r"nest0, \d+: loop to 4": "the fourth round has no element"},
     "running_sums": {r"nest0, \d+: loop to 5": "the fifth tile has no column"},
     "iterated": {
         r"loop0, \d+: (le for lt|lt with 3[13]|always)": "a thread without work has no element of its kernel either",

@@ -49,6 +49,20 @@ def test_cumulative_sums_read_and_write_whole_sectors(dtype: str, columns: int) 
     assert found.blocks >= MULTIPROCESSORS
 
 
+MOVES = (
+    "concatenate", "concatenate_rows", "stack", "pad", "pad_sectors", "roll", "roll_rows", "flip", "flip_rows",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "dtype", "columns"), covering(MOVES, DTYPES, (64, 256, 1008)))
+def test_moves_of_parts_read_and_write_once_by_one_kernel(name: str, dtype: str, columns: int) -> None:
+    found = measured(name, dtype, columns, 16)
+    assert found.kernels == 1
+    assert found.bytes <= 1.02
+    assert found.sectors <= (1.5 if name == "pad" else 1 / 0.95)  # rows padded by one begin within a sector
+    assert found.blocks >= MULTIPROCESSORS
+
+
 @pytest.mark.parametrize(("dtype", "columns"), covering(DTYPES, (64, 128)))
 def test_cumulative_sums_of_columns_share_long_ones(dtype: str, columns: int) -> None:
     found = measured("cumsum_columns", dtype, columns, (1 << 16) // columns)
