@@ -31,6 +31,14 @@ def test_a_mesh_says_what_it_is_made_of() -> None:
     assert MESH.abstract_mesh == AbstractMesh((1, 1), ("batch", "model"), MESH.axis_types)
 
 
+def test_axes_of_a_mesh_by_their_type() -> None:
+    mesh = AbstractMesh((2, 1), ("a", "b"), (AxisType.Explicit, AxisType.Auto))
+    assert (mesh.shape_tuple, mesh.auto_axes, mesh.explicit_axes) == ((("a", 2), ("b", 1)), ("b",), ("a",))
+    assert [mesh.manual_axes, mesh.are_all_axes_auto, mesh.are_all_axes_manual] == [(), False, False]
+    mine = Mesh(tracer.devices(), "a", AxisType.Manual)
+    assert (mine.are_all_axes_manual, mine.local_devices, mine.is_multi_process) == (True, tracer.devices(), False)
+
+
 def test_the_current_mesh() -> None:
     assert tracer.sharding.get_mesh().empty
     with MESH, MESH:
@@ -44,6 +52,10 @@ def test_the_current_mesh() -> None:
 def test_specs_are_leaves_that_compare_and_pickle() -> None:
     spec = P("batch", ("model",), None)
     assert spec == PartitionSpec("batch", ("model",), None) == pickle.loads(pickle.dumps(spec))
+    assert (spec.partitions, spec.update(partitions=("batch",)), spec + P("model")) == (
+        tuple(spec), P("batch"), P("batch", ("model",), None, "model")
+    )  # fmt: skip
+    assert type(spec + P("model")) is PartitionSpec
     assert repr(spec) == "PartitionSpec('batch', ('model',), None)"
     assert tracer.tree.leaves([spec, P()]) == [spec, P()]
     assert tracer.tree.leaves(NamedSharding(MESH, spec)) == [NamedSharding(MESH, spec)]
@@ -71,6 +83,11 @@ def test_shardings_agree_with_jaxs_on_one_device() -> None:
     assert sharding.is_equivalent_to(X.sharding, 2)
     assert sharding.device_set == X.sharding.device_set
     assert sharding.devices_indices_map((4, 3)) == {tracer.devices()[0]: (slice(None), slice(None))}
+    assert sharding.addressable_devices_indices_map((4, 3)) == X.sharding.addressable_devices_indices_map((4, 3))
+    assert sharding.has_addressable_devices
+    assert sharding.with_memory_kind("device") is sharding
+    with pytest.raises(ShapeError, match="does not divide an array of shape"):
+        sharding.check_compatible_aval(())
     wide = NamedSharding(AbstractMesh((2, 4), ("batch", "model")), P("model", None, "batch"))
     assert (wide.shard_shape((8, 3, 4)), wide.is_fully_replicated) == ((2, 3, 2), False)
     assert wide.with_spec(("batch",)).shard_shape((8,)) == (4,)

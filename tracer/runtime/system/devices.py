@@ -267,9 +267,19 @@ class Sharding:
         return self.device_set
 
     @property
+    def has_addressable_devices(self) -> bool:
+        """Whether this process has one of the devices: it does."""
+        return True
+
+    @property
     def num_devices(self) -> int:
         """Number of devices."""
         return len(self.device_set)
+
+    def with_memory_kind(self, kind: str) -> Sharding:
+        """Return the placement in memory of a kind; the CPU has one, which all names mean."""
+        del kind
+        return self
 
     @property
     def is_fully_replicated(self) -> bool:
@@ -288,6 +298,10 @@ class Sharding:
     def devices_indices_map(self, global_shape: tuple[int, ...]) -> dict[CpuDevice, tuple[slice, ...]]:
         """Return the slices of an array that each device holds: all of them."""
         return {device: (slice(None),) * len(global_shape) for device in self.device_set}
+
+    def addressable_devices_indices_map(self, global_shape: tuple[int, ...]) -> dict[CpuDevice, tuple[slice, ...]]:
+        """Return the slices of an array that each device of this process holds: all of them."""
+        return self.devices_indices_map(global_shape)
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         """Whether both place an array of `ndim` axes alike."""

@@ -46,6 +46,18 @@ class PartitionSpec(tuple[Any, ...]):
         del unreduced, reduced
         return super().__new__(cls, partitions)
 
+    @property
+    def partitions(self) -> tuple[Any, ...]:
+        """Entries of the spec, one for each axis of an array."""
+        return tuple(self)
+
+    def update(self, *, partitions: Any) -> PartitionSpec:
+        """Return a spec of other entries."""
+        return PartitionSpec(*partitions)
+
+    def __add__(self, other: Any) -> PartitionSpec:
+        return PartitionSpec(*self, *other)
+
     def __repr__(self) -> str:
         return f"PartitionSpec({', '.join(map(repr, self))})"
 
@@ -106,14 +118,42 @@ class AbstractMesh:
         return not self.axis_names
 
     @property
+    def shape_tuple(self) -> tuple[tuple[Any, int], ...]:
+        """Names and sizes of the axes."""
+        return tuple(self.shape.items())
+
+    @property
+    def auto_axes(self) -> tuple[Any, ...]:
+        """Names of the axes along which the compiler splits arrays."""
+        return self._of_type(AxisType.Auto)
+
+    @property
+    def explicit_axes(self) -> tuple[Any, ...]:
+        """Names of the axes along which types say that arrays are split."""
+        return self._of_type(AxisType.Explicit)
+
+    @property
+    def manual_axes(self) -> tuple[Any, ...]:
+        """Names of the axes along which the user splits arrays."""
+        return self._of_type(AxisType.Manual)
+
+    @property
     def are_all_axes_auto(self) -> bool:
         """Whether the compiler splits arrays along every axis."""
-        return not self.empty and set(self.axis_types) == {AxisType.Auto}
+        return not self.empty and self.auto_axes == self.axis_names
 
     @property
     def are_all_axes_explicit(self) -> bool:
         """Whether types say along which axes arrays are split."""
-        return not self.empty and set(self.axis_types) == {AxisType.Explicit}
+        return not self.empty and self.explicit_axes == self.axis_names
+
+    @property
+    def are_all_axes_manual(self) -> bool:
+        """Whether the user splits arrays along every axis."""
+        return not self.empty and self.manual_axes == self.axis_names
+
+    def _of_type(self, wanted: AxisType) -> tuple[Any, ...]:
+        return tuple(name for name, of in zip(self.axis_names, self.axis_types, strict=True) if of is wanted)
 
     @property
     def abstract_mesh(self) -> AbstractMesh:
@@ -163,6 +203,16 @@ class Mesh(AbstractMesh):
     def local_mesh(self) -> Mesh:
         """Part of the mesh in this process: all of it."""
         return self
+
+    @property
+    def local_devices(self) -> list[Any]:
+        """Devices of this process: all of them."""
+        return list(self.devices.flat)
+
+    @property
+    def is_multi_process(self) -> bool:
+        """Whether devices belong to several processes: they do not."""
+        return False
 
     def __enter__(self) -> Mesh:
         self._entered.append(_current.set(self))

@@ -71,6 +71,10 @@ class NamedSharding(Sharding):
         """Return the sharding with another spec."""
         return NamedSharding(self.mesh, spec if isinstance(spec, PartitionSpec) else PartitionSpec(*spec))
 
+    def check_compatible_aval(self, aval_shape: tuple[int, ...]) -> None:
+        """Raise ShapeError for a shape that has too few axes, or axes that do not divide."""
+        self.shard_shape(aval_shape)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NamedSharding) and (self.mesh, self.spec) == (other.mesh, other.spec)
 
