@@ -1,6 +1,7 @@
 """Laws of transforms in compositions, by the public functions: against finite differences and stacked calls.
 
-Every function is written once, with loops and branches in it; a composition is checked on each that it is for.
+Every function is written once, with loops and branches in it; a composition is checked on every second that it is for,
+thoroughly on each.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tests.laws.sampling import THOROUGH
 from tests.laws.tolerances import DIFFERENCE
 from tracer import lax
 
@@ -110,7 +112,11 @@ FUNCTIONS: list[Function] = [
     smooth, scans, loops, counts, branches, switches, sorts, gathers, calls, has_a_jvp, has_a_vjp,
 ]  # fmt: skip
 
-each = pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
+
+def each(turn: int) -> Any:
+    """Every second function, from the first or the second on; thoroughly, all."""
+    chosen = FUNCTIONS if THOROUGH else FUNCTIONS[turn::2]
+    return pytest.mark.parametrize("f", chosen, ids=lambda f: f.__name__)
 
 
 # Differences and stacks
@@ -149,7 +155,7 @@ def stacked(f: Function, rows: Array) -> Array:
 # First derivatives
 
 
-@each
+@each(0)
 def test_grad_is_the_slopes_and_jit_of_it_is_the_same(f: Function) -> None:
     gradient = tracer.grad(f)(X)
     near(gradient, slopes(f, X))
@@ -160,7 +166,7 @@ def test_grad_is_the_slopes_and_jit_of_it_is_the_same(f: Function) -> None:
     equal(same, gradient)
 
 
-@each
+@each(1)
 def test_jvp_is_the_slope_along_a_direction_and_jit_of_it_is_the_same(f: Function) -> None:
     y, slope = tracer.jvp(f, (X,), (V,))
     equal(y, f(tnp.asarray(X)))
@@ -170,7 +176,7 @@ def test_jvp_is_the_slope_along_a_direction_and_jit_of_it_is_the_same(f: Functio
     equal(tnp.dot(tracer.grad(f)(X), V), slope)
 
 
-@each
+@each(0)
 def test_vmap_is_the_stack_of_calls_under_jit_too(f: Function) -> None:
     expected = stacked(f, ROWS)
     equal(tracer.vmap(f)(ROWS), expected)
@@ -182,7 +188,7 @@ def test_vmap_is_the_stack_of_calls_under_jit_too(f: Function) -> None:
 # Second derivatives
 
 
-@each
+@each(1)
 def test_grad_of_grad(f: Function) -> None:
     through = lambda x: tnp.dot(tracer.grad(f)(x), V)  # noqa: E731
     expected = slopes(tracer.grad(f), X).T @ V
@@ -190,26 +196,26 @@ def test_grad_of_grad(f: Function) -> None:
     equal(tracer.jit(tracer.grad(through))(X), tracer.grad(through)(X))
 
 
-@each
+@each(0)
 def test_jvp_of_grad(f: Function) -> None:
     expected = along(tracer.grad(f), X, V)
     near(tracer.jvp(tracer.grad(f), (X,), (V,))[1], expected)
     near(tracer.jit(lambda x: tracer.jvp(tracer.grad(f), (x,), (V,))[1])(X), expected)
 
 
-@each
+@each(1)
 def test_grad_of_jvp(f: Function) -> None:
     pushed = lambda x: tracer.jvp(f, (x,), (tnp.asarray(V),))[1]  # noqa: E731
     near(tracer.grad(pushed)(X), along(tracer.grad(f), X, V))
 
 
-@each
+@each(0)
 def test_jvp_of_jvp(f: Function) -> None:
     pushed = lambda x: tracer.jvp(f, (x,), (tnp.asarray(V),))[1]  # noqa: E731
     near(tracer.jvp(pushed, (X,), (V,))[1], along(pushed, X, V))
 
 
-@each
+@each(1)
 def test_hessians_are_symmetric_and_the_slopes_of_the_gradient(f: Function) -> None:
     hessian = value(tracer.hessian(f)(X))
     near(hessian, slopes(tracer.grad(f), X))
@@ -219,34 +225,34 @@ def test_hessians_are_symmetric_and_the_slopes_of_the_gradient(f: Function) -> N
 # With vmap and jit
 
 
-@each
+@each(0)
 def test_vmap_of_grad_of_jit(f: Function) -> None:
     equal(tracer.vmap(tracer.grad(tracer.jit(f)))(ROWS), stacked(tracer.grad(f), ROWS))
 
 
-@each
+@each(1)
 def test_jit_of_vmap_of_grad(f: Function) -> None:
     equal(tracer.jit(tracer.vmap(tracer.grad(f)))(ROWS), stacked(tracer.grad(f), ROWS))
 
 
-@each
+@each(0)
 def test_grad_of_vmap(f: Function) -> None:
     total = lambda rows: tnp.sum(tracer.vmap(f)(rows) * tnp.arange(1.0, 5.0))  # noqa: E731
     equal(tracer.grad(total)(ROWS), stacked(tracer.grad(f), ROWS) * np.arange(1.0, 5.0)[:, None])
 
 
-@each
+@each(1)
 def test_jit_of_vmap_of_jvp(f: Function) -> None:
     pushed = lambda x: tracer.jvp(f, (x,), (tnp.asarray(V),))[1]  # noqa: E731
     equal(tracer.jit(tracer.vmap(pushed))(ROWS), stacked(pushed, ROWS))
 
 
-@each
+@each(0)
 def test_vmap_of_hessian(f: Function) -> None:
     equal(tracer.vmap(tracer.hessian(f))(ROWS), stacked(tracer.hessian(f), ROWS))
 
 
-@each
+@each(1)
 def test_vmap_of_vmap(f: Function) -> None:
     cube = np.stack([ROWS, ROWS + 0.25])
     equal(tracer.vmap(tracer.vmap(f))(cube), np.stack([stacked(f, rows) for rows in cube]))

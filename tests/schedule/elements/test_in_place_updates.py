@@ -41,13 +41,18 @@ def traced(function: Callable[..., Any], *arrays: Any) -> tuple[Program, list[Ar
 
 
 def agree(function: Callable[..., Any], *arrays: Any, limits: Limits | None = None) -> Module:
-    """Run at every width, by threads and in the interpreter; all results have the reference's bits."""
+    """Run at the widest vectors and another width in turn, by threads and in the interpreter, to the reference's bits.
+
+    Thoroughly, at every width.
+    """
     p, given = traced(function, *arrays)
     wanted = [np.asarray(x).tobytes() for x in run_reference(p, given)]
     usual, tiny = (replace(target, limits=limits or target.limits) for target in (CPU, TINY))
     scheduled = schedule(optimize(p), usual)
     check_module(scheduled.module)
-    for width in WIDTHS:
+    *narrow, widest = WIDTHS
+    others = narrow if THOROUGH else [narrow[len(p.equations) % len(narrow)]]
+    for width in (*others, widest):
         runnable = executable(scheduled.module, vector_bits=width)
         assert [x.tobytes() for x in call(scheduled, runnable, p, given)] == wanted
     parts = schedule(optimize(p), tiny)
