@@ -71,6 +71,15 @@ def test_kummers_function(domain: str) -> None:
     assert (errors(JITTED[0](*KUMMER[domain]), values) / condition < 2e-14).all()
 
 
+def test_kummers_function_of_large_parameters() -> None:
+    a = np.array([1.0, 1.0, 3.0, 0.25, 76.625, -30.875, 7.0, -82.375, -0.5, 3.875])
+    b = np.array([1000.0, 186.0, 536.0, 281.0, 7.75, 16.875, 354.0, 27.0, 365.0, 267.125])
+    x = np.array([700.0, -241.875, 1675.5, -2058.125, -1650.25, 1107.25, -9577.0, -5562.375, 653.25, 787.75])
+    relative = errors(JITTED[0](a, b, x)[[0, 1, 2, 3, 4, 6, 7, 8, 9]], np.delete(exact(mpmath.hyp1f1, a, b, x), 5))
+    assert (relative < 1e-11).all()  # logarithms of gamma functions up to 6000
+    assert float(JITTED[0](a, b, x)[5]) == -np.inf
+
+
 @pytest.mark.parametrize("domain", GAUSS)
 def test_gausss_function(domain: str) -> None:
     values, condition = conditioned(mpmath.hyp2f1, *GAUSS[domain])

@@ -20,7 +20,7 @@ import math
 from typing import Any
 
 from tracer.lax import cond, fori_loop, while_loop
-from tracer.numpy import absolute, cos, exp, floor, inf, isnan, maximum, minimum, nan, power, round, sqrt, where
+from tracer.numpy import absolute, cos, exp, floor, inf, isnan, log, maximum, minimum, nan, power, round, sqrt, where
 from tracer.numpy import any as any_of
 from tracer.primitives.elementwise import special
 from tracer.scipy.gammas import gammasgn
@@ -31,8 +31,9 @@ from tracer.trace.array import Array
 _SERIES_TERMS = 4000.0  # enough for x up to 1400
 _SETTLED = 2.0**-60
 _ASYMPTOTIC_FROM = 30.0
-_ASYMPTOTIC_TERMS = 80.0
+_ASYMPTOTIC_TERMS = 120.0
 _TAYLOR_TERMS = 32
+_OVERFLOWS = 1400.0  # x from which the power series is neither exact nor finite
 _STEPS = 10_000.0
 
 
@@ -98,10 +99,11 @@ def _unmirrored(p: Array, b: Array, x: Array, scaled: Array, plain: Array) -> Ar
     longest = where(b > 0, b, 2.0 - b) / where(changing, where(b > 0, -p, b - p), 1.0)
     cancels = changing & (x > longest) & ~(_is_end(p) & (x > 1.05 * turning)) & ~plain
     start = where(cancels, longest, x)
-    half = where(scaled, exp(-0.5 * minimum(x, 1400.0)), 1.0)
+    half = where(scaled, exp(-0.5 * minimum(x, _OVERFLOWS)), 1.0)
     value, slope = _power_series(p, b, start, half, plain)
     value = _continued(p, b, start, x, value, slope)
-    return where(distant, far, value * half)
+    lost = scaled & (x > _OVERFLOWS) & ~_is_end(p)
+    return where(distant, far, where(lost, nan, value * half))
 
 
 def _power_series(p: Array, b: Array, x: Array, first: Array, plain: Array) -> tuple[Array, Array]:
@@ -176,33 +178,45 @@ def _asymptotic(p: Array, b: Array, x: Array, scaled: Array, wanted: Array) -> t
     p, b, x = where(wanted, p, 0.5), where(wanted, b, 1.5), where(wanted, x, 100.0)
     first, one = _falling(b - p, 1.0 - p, x, wanted)
     second, other = _falling(p, p - b + 1.0, -x, wanted)
-    grown, faded = where(scaled, 1.0, exp(0.5 * minimum(x, 1500.0))), where(scaled, exp(-0.5 * x), 1.0)
     turn = p - 2.0 * round(0.5 * p)
-    rising = _ratio(b, p) * power(x, 0.5 * (p - b))
-    falling = _ratio(b, b - p) * power(x, -0.5 * p) * cos(math.pi * turn)
-    found = grown * (rising * first * power(x, 0.5 * (p - b))) * grown
-    return found + faded * (falling * second * power(x, -0.5 * p)) * faded, one & (other | (x > 200.0))
+    found = first * _large(b, p, x, p - b, where(scaled, 0.0, x))
+    found = found + cos(math.pi * turn) * second * _large(b, b - p, x, -p, where(scaled, -x, 0.0))
+    beyond = x > maximum(200.0, 4.0 * maximum(absolute(b), absolute(p)))  # where the second series is rounded away
+    return found, one & (other | beyond)
 
 
-def _ratio(b: Array, p: Array) -> Array:
-    """Return Γ(b) / Γ(p)."""
-    return gammasgn(b) * gammasgn(p) * exp(special.lgamma(b) - special.lgamma(p))
+def _large(b: Array, p: Array, x: Array, power_of_x: Array, growth: Array) -> Array:
+    """Return Γ(b) / Γ(p) x^power e^growth: factor by factor where these are floats, else by logarithms."""
+    size = special.lgamma(b) - special.lgamma(p)
+    rise = power_of_x * log(x)
+    fits = (absolute(special.lgamma(b)) < 300.0) & (absolute(size) < 300.0) & (absolute(rise) < 300.0)
+    half = 0.5 * where(fits, maximum(minimum(growth, 1500.0), -1500.0), 0.0)
+    factors = exp(half) * (exp(where(fits, size, 0.0)) * power(x, where(fits, power_of_x, 0.0))) * exp(half)
+    return gammasgn(b) * gammasgn(p) * where(fits, factors, exp(where(fits, 0.0, size + rise + growth)))
 
 
 def _falling(a: Array, b: Array, x: Array, wanted: Array) -> tuple[Array, Array]:
-    """Return the sum of (a)ₖ (b)ₖ / (k! xᵏ) where wanted, up to its least term, and whether that is small enough."""
+    """Return the sum of (a)ₖ (b)ₖ / (k! xᵏ) where wanted, up to its least term, and whether that is small enough.
+
+    Terms may rise first, and cancel to a hundredth of the largest. For x above 1400, where the power series would
+    overflow, they may cancel to 1e-10.
+    """
 
     def goes_on(carry: Any) -> Any:
         return any_of(carry[-1]) & (carry[0] < _ASYMPTOTIC_TERMS)
 
     def add(carry: Any) -> Any:
-        k, term, total, active = carry
+        k, term, total, peak, active = carry
         ratio = (a + k) * (b + k) / ((k + 1.0) * x)
-        falls = active & (absolute(ratio) < 1.0)
+        later = (a + k + 1.0) * (b + k + 1.0) / ((k + 2.0) * x)
+        falls = active & ((absolute(ratio) < 1.0) | (absolute(later) < absolute(ratio)))
         term = where(falls, term * ratio, term)
         total = where(falls, total + term, total)
-        return k + 1.0, term, total, falls & (absolute(term) >= _SETTLED * absolute(total))
+        peak = maximum(peak, absolute(term))
+        rising = absolute(ratio) >= 1.0
+        return k + 1.0, term, total, peak, falls & (rising | (absolute(term) >= _SETTLED * absolute(total)))
 
     one = 0.0 * x + 1.0
-    _, term, total, _ = while_loop(goes_on, add, (0.0, one, one, wanted))
-    return total, absolute(term) < 2.0**-54 * absolute(total)
+    _, term, total, peak, _ = while_loop(goes_on, add, (0.0, one, one, one, wanted))
+    size = absolute(total)
+    return total, (absolute(term) < 2.0**-54 * size) & (peak < where(absolute(x) > _OVERFLOWS, 1e10, 100.0) * size)
