@@ -11,7 +11,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
-from tests.grids import each
+from tests.grids import THOROUGH, each
 from tests.numpy.breadth_cases import BREADTH
 from tests.numpy.derivative_cases import DERIVATIVE_CASES, WITHOUT
 from tests.numpy.test_values import groups, named
@@ -65,7 +65,7 @@ def _compiled() -> Iterator[Case]:
             yield case
 
 
-COMPILED = list(_compiled())
+COMPILED = list(_compiled())[:: 1 if THOROUGH else 2]
 
 
 @groups(COMPILED)

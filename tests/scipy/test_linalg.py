@@ -10,7 +10,7 @@ import scipy.linalg
 
 import tracer
 import tracer.numpy as tnp
-from tests.grids import covering, each
+from tests.grids import THOROUGH, covering, each
 from tests.laws.differences import difference
 from tracer.errors import ArgumentError, MatrixError, NoRuleError, ShapeError
 from tracer.scipy import linalg
@@ -111,8 +111,9 @@ def test_values_alone_compiled_and_in_batches_are_scipys(name: str) -> None:
     ours = lambda *xs: call(tracer.scipy.linalg, *xs)  # noqa: E731
     agrees(ours(*map(tnp.asarray, operands)), expected)
     agrees(tracer.jit(ours)(*operands), expected)
-    batched = tracer.jit(tracer.vmap(ours))(*(np.stack([x, x * 1.25]) for x in operands))
-    agrees(tracer.tree.map(lambda y: y[0], batched), expected)
+    if THOROUGH or list(CALLS).index(name) % 2:
+        batched = tracer.jit(tracer.vmap(ours))(*(np.stack([x, x * 1.25]) for x in operands))
+        agrees(tracer.tree.map(lambda y: y[0], batched), expected)
 
 
 SMOOTH = [

@@ -87,12 +87,13 @@ def turn_of(primitive: Primitive) -> list[Case]:
 
 @pytest.mark.parametrize("start", range(min(SOURCES, len(RUN))))
 def test_kernels_give_what_the_reference_does(start: int) -> None:
-    """NVRTC takes the kernels of primitives of several families, and the simulator gives what the reference does."""
+    """The simulator gives what the reference does, and NVRTC takes the kernels: of a third, thoroughly of all."""
     cases = [case for primitive in RUN[start::SOURCES] for case in turn_of(primitive)]
     program = together([case.program for case in cases])
     found, mapped = scheduled(program)
     module = mapped.require(program.name)
-    compiles(emit_cuda(module))
+    if THOROUGH or start % 3 == 0:  # test_scalar_ops.py has every operation compiled
+        compiles(emit_cuda(module))
     values = [case.draw(generator(3, case)) for case in cases]
     given = [*(x for xs in values for x in xs), *found.constants]
     entry = next(function for function in module.functions if function.name == module.entry)

@@ -16,7 +16,7 @@ from tracer.errors import ArgumentError, DTypeError
 from tracer.scipy import special
 
 _rng = np.random.default_rng(0)
-EACH = 1 if THOROUGH else 2  # functions that share the drawn arguments, which mpmath takes a tenth of a second for
+EACH = 1 if THOROUGH else 4  # functions that share the drawn arguments, which mpmath takes a tenth of a second for
 DRAWN = np.concatenate([_rng.uniform(0, 60, 40), 10 ** _rng.uniform(-9, 4, 30)])
 FUNCTIONS: dict[str, Any] = {
     "j0": lambda x: mpmath.besselj(0, x), "j1": lambda x: mpmath.besselj(1, x),
