@@ -77,7 +77,13 @@ def test_a_histogram_shares_its_cells(rng: np.random.Generator) -> None:
 
 @pytest.mark.parametrize(
     ("rows", "columns", "dtype", "threads"),
-    [(50257, 768, "float32", 16 * 768), (64, 1, "int32", 64), (1 << 20, 1, "float32", 1 << 14), (3, 5, "float64", 32)],
+    [
+        (50257, 768, "float32", 16 * 768),
+        (64, 1, "complex64", 128),
+        (64, 1, "int32", 64),
+        (1 << 20, 1, "float32", 1 << 14),
+        (3, 5, "float64", 32),
+    ],
 )
 def test_many_threads_share_a_scatter(rows: int, columns: int, dtype: str, threads: int) -> None:
     shapes = ((dtype, (rows, columns)), ("int64", (4096,)), (dtype, (4096, columns)))
@@ -94,6 +100,8 @@ LONG: dict[str, tuple[Callable[..., Any], tuple[int, ...], tuple[int, ...], str]
     "products": (lambda a, i, x: a.at[i].mul(x), (3,), (), "float64"),
     "maxima_in_a_stack": (vmap(lambda a, i, x: a.at[i].max(x), in_axes=(0, None, None)), (2, 40), (), "float16"),
     "last_row_wins": (lambda a, i, x: a.at[i].set(x), (40, 3), (3,), "float32"),
+    "sums_of_complex_numbers": (lambda a, i, x: a.at[i].add(x), (40,), (), "complex64"),
+    "last_complex_number_wins": (lambda a, i, x: a.at[i].set(x), (40,), (), "complex128"),
     "last_of_a_stack_wins": (vmap(lambda a, i, x: a.at[i].set(x), in_axes=(0, None, None)), (2, 40), (), "int8"),
     "some_are_left_out": (lambda a, i, x: a.at[i].set(x, mode="drop"), (35,), (), "float32"),
 }
@@ -110,10 +118,10 @@ def test_long_scatters_run_in_chunks(name: str, rng: np.random.Generator) -> Non
     module = mapped(program, IN_SHORT_CHUNKS).module
     assert chain_of(module) < 100
     (wanted,) = run_reference(program, given)
-    found = [run(module, given, order)[1][0] for order in Order]
+    found = [run(module, [x.view(x.real.dtype) for x in given], order)[1][0] for order in Order]
     assert len({array.tobytes() for array in found}) == 1
-    if name in ("sums", "products"):
-        np.testing.assert_allclose(found[0].reshape(shape), wanted, rtol=1e-4, atol=1e-4)
+    if name in ("sums", "sums_of_complex_numbers", "products"):
+        np.testing.assert_allclose(found[0].view(dtype).reshape(shape), wanted, rtol=1e-4, atol=1e-4)
     else:
         assert found[0].tobytes() == np.asarray(wanted).tobytes()
 

@@ -8,7 +8,7 @@ is the program's, as on a CPU: sums have its bits, and of several values that ar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Final
 
@@ -27,8 +27,9 @@ from tracer.ir.loop import (
     Statement,
     Store,
     Update,
+    index_constant,
 )  # fmt: skip
-from tracer.ir.loop.build import Builder
+from tracer.ir.loop.build import Builder, address
 from tracer.ir.loop.walk import accesses_of, operands_of, results_of
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.gpu.threads import Axes, trips
@@ -60,6 +61,8 @@ def scatter_of(body: Block) -> Scatter | None:
         statements = statements[0].body.statements
     if not loops or not statements or any(trips(loop) < 0 for loop in loops):
         return None
+    statements, part = _with_one_write(statements)
+    loops += part
     *others, write = statements
     simple = all(isinstance(s, Compute | Load | Fault) for s in others)
     if not simple or not isinstance(write, Update | Store):
@@ -74,16 +77,36 @@ def scatter_of(body: Block) -> Scatter | None:
     return Scatter(tuple(batch), tuple(updates), tuple(window), span, tuple(others), write) if span else None
 
 
-def _span(address: Address, window: Sequence[For]) -> int:
+def _with_one_write(statements: tuple[Statement, ...]) -> tuple[tuple[Statement, ...], Sequence[For]]:
+    """Return statements with one write, in a loop over parts, in the place of the two of a complex number."""
+    if len(statements) < 2:
+        return statements, ()
+    *others, first, second = statements
+    if not isinstance(first, Update | Store) or second != replace(
+        first, address=replace(first.address, constant=first.address.constant + 1), value=_value_of(second)
+    ):
+        return statements, ()
+    b, part = Builder(), Register(I64, "part")
+    value = b.select(b.compute(ScalarOp.EQ, part, 0), first.value, _value_of(second))
+    write = replace(first, address=address(first.address, part), value=value)
+    loop = For(part, index_constant(0), index_constant(2), Block(()), LoopKind.PARALLEL)
+    return (*others, *b.finish().statements, write), (loop,)
+
+
+def _value_of(s: Statement) -> Operand:
+    return s.value if isinstance(s, Update | Store) else index_constant(0)
+
+
+def _span(place: Address, window: Sequence[For]) -> int:
     """Return the cells of a window if windows either coincide or lie apart, else 0."""
-    steps, span = dict(address.terms), 1
+    steps, span = dict(place.terms), 1
     for loop in sorted(window, key=lambda loop: steps.get(loop.index, 0)):
         if steps.get(loop.index) != span:
             return 0
         span *= trips(loop)
     inner = {loop.index for loop in window}
-    apart = all(c % span == 0 for r, c in address.terms if r not in inner)
-    return span if apart and address.constant % span == 0 else 0
+    apart = all(c % span == 0 for r, c in place.terms if r not in inner)
+    return span if apart and place.constant % span == 0 else 0
 
 
 def scattered(s: Scatter) -> tuple[Axes, Sequence[Statement]]:
