@@ -3,7 +3,7 @@
     pinv    A -> P with A P A = A, P A P = P, and Hermitian A P and P A
     lstsq   A, B -> X = P B, the least-squares solution of least norm
 
-Where the rank is surely full, A = Q R gives them, elsewhere singular values and vectors. The product of the Frobenius
+Where the rank is surely full, A = Q R gives them, elsewhere R by singular values. The product of the Frobenius
 norms of R and its inverse is above the quotient of the extreme singular values. Times the bound, it must be below 1.
 Small matrices, of which lanes take many, always go by singular values.
 """
@@ -29,7 +29,6 @@ from tracer.primitives.elementwise.arithmetic import add, div, mul, sub
 from tracer.primitives.elementwise.arithmetic import max as larger
 from tracer.primitives.elementwise.comparison import gt, lt, select
 from tracer.primitives.elementwise.complex import abs as modulus
-from tracer.primitives.elementwise.complex import is_complex
 from tracer.primitives.elementwise.conversion import convert_element_type
 from tracer.primitives.linalg.matrix_stacks import (
     SMALL,
@@ -154,6 +153,7 @@ def _squares(x: Any) -> Any:
 
 
 def _pinv_expand(a: Any, bound: Any) -> Any:
+    """Return R^+ Q^H, as R and A have equal singular values."""
     *_, m, n = a.type.shape
     if not m * n:
         return full(_pinv_infer(a.type, bound.type).shape, 0, a.type.dtype)
@@ -161,14 +161,13 @@ def _pinv_expand(a: Any, bound: Any) -> Any:
         return _pinv_by_values(a, bound)
     q, r = qr(a if m >= n else adjoint(a), full_matrices=False)
     is_full, inverse = _surely_full(r, bound, max(m, n))
-
-    def by_factors(q: Any, inverse: Any) -> Any:
-        return product(inverse, adjoint(q)) if m >= n else product(q, adjoint(inverse))
-
-    return _either(is_full, by_factors, [q, inverse], _pinv_by_values, [a, bound])
+    ways = lambda r, inverse, _: inverse, lambda r, _, bound: _pinv_by_values(r, bound)
+    found = _either(is_full, *ways, [r, inverse, bound])
+    return product(found, adjoint(q)) if m >= n else product(q, adjoint(found))
 
 
 def _lstsq_expand(a: Any, b: Any, bound: Any) -> Any:
+    """Return R^+ Q^H b, or Q (R^H)^+ b for a wide matrix, A = R^H Q^H."""
     (*stack, m, n), k = a.type.shape, b.type.shape[-1]
     if not m * n:
         return full((*stack, n, k), 0, a.type.dtype)
@@ -176,19 +175,15 @@ def _lstsq_expand(a: Any, b: Any, bound: Any) -> Any:
         return _lstsq_by_values(a, b, bound)
     if m < n:
         q, r = qr(adjoint(a), full_matrices=False)
-        is_full, _ = _surely_full(r, bound, n)
-        return _either(is_full, _from_right, [q, r, b], _lstsq_by_values, [a, b, bound])
-    r, side = _beside(a, b)
-    is_full, _ = _surely_full(r, bound, m)
-    return _either(is_full, _from_left, [r, side], _lstsq_by_values, [a, b, bound])
+    else:
+        r, b = _beside(a, b)
+    is_full, _ = _surely_full(r, bound, max(m, n))
 
+    def by_factors(r: Any, b: Any, _: Any) -> Any:
+        return solve_triangular(r, b, lower=m < n)
 
-def _from_left(r: Any, side: Any) -> Any:
-    return solve_triangular(r, side, lower=False)
-
-
-def _from_right(q: Any, r: Any, b: Any) -> Any:
-    return product(q, solve_triangular(r, b, lower=False, transpose_a=True, conjugate_a=is_complex(r)))
+    found = _either(is_full, by_factors, _lstsq_by_values, [r if m >= n else adjoint(r), b, bound])
+    return found if m >= n else product(q, found)
 
 
 def _beside(a: Any, b: Any) -> tuple[Any, Any]:
@@ -202,25 +197,23 @@ def _beside(a: Any, b: Any) -> tuple[Any, Any]:
     return triangle(slice_in_dim(top, 0, n, axis=-1), lower=False), slice_in_dim(top, n, n + k, axis=-1)
 
 
-def _either(
-    is_full: Any, by_factors: Callable[..., Any], factors: list[Any], by_values: Callable[..., Any], operands: list[Any]
-) -> Any:
+def _either(is_full: Any, by_factors: Callable[..., Any], by_values: Callable[..., Any], operands: list[Any]) -> Any:
     """Return the result by factors; by singular values for matrices whose rank may be smaller, if there are any.
 
     Which way a matrix goes depends on itself alone.
     """
-    count, stack = len(factors), is_full.type.shape
+    stack = is_full.type.shape
 
     def mixed(xs: list[Any]) -> list[Any]:
-        slow = by_values(*xs[count:-1])
+        slow = by_values(*xs[:-1])
         if not stack:
             return [slow]
-        fast, axes = by_factors(*xs[:count]), tuple(range(len(stack)))
-        return [select(broadcast_in_dim(xs[-1], fast.type.shape, axes), fast, slow)]
+        chosen = broadcast_in_dim(xs[-1], slow.type.shape, tuple(range(len(stack))))
+        return [select(chosen, by_factors(*xs[:-1]), slow)]
 
-    given = [*factors, *operands, is_full]
+    given = [*operands, is_full]
     types = [x.type for x in given]
-    ways = (mixed, lambda xs: [by_factors(*xs[:count])])
+    ways = (mixed, lambda xs: [by_factors(*xs[:-1])])
     programs = tuple(stage(way, types, name="least_squares").program for way in ways)
     index = convert_element_type(reduce_and(is_full, tuple(range(len(stack)))), dtypes.I32)
     (found,) = cond_branches(index, programs, *given)
