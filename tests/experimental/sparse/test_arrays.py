@@ -141,6 +141,16 @@ def test_sums_and_parts(way: Any) -> None:
         same(way(lambda m, axis=axis: m.sum(axis))(m), d.sum(axis))
     for index in (1, -1, (slice(None), 2), (slice(1, 3), slice(None, None, 2)), (..., 3), (1, 2, 4), slice(5, 9)):
         same(way(lambda m, index=index: m[index])(m), d[index])
+    for index in (
+        None,
+        (slice(None, 0, -2), None, 1),
+        (..., slice(3, -9, -1), None),
+        (1, None, 2, 4),
+        slice(None, None, -1),
+    ):
+        same(way(lambda m, index=index: m[index])(m), d[index])
+    dense = sparse.BCOO.fromdense(d, n_dense=1)
+    same(way(lambda m: m[::-1, None, 1:, None, ::2, None])(dense), d[::-1, None, 1:, None, ::2, None])
     same(way(lambda m: m.reshape(12, -1))(m), d.reshape(12, 5))
     same(way(lambda m: m.transpose((2, 0, 1)))(m), d.transpose(2, 0, 1))
     same(sparse.bcoo_slice(m, start_indices=(0, 1, 1), limit_indices=(3, 4, 5), strides=(2, 1, 3)), d[::2, 1:, 1::3])
@@ -384,7 +394,7 @@ WRONG = [
      "BCOO at {}: the dense operand broadcasts to the sparse one's shape\n  got (4,) for (4, 5)"),
     (lambda: M + M.T, errors.ShapeError, "BCOO + BCOO at {}: arrays have equal shapes\n  got (4, 5) and (5, 4)"),
     (lambda: M[[0, 1]], errors.ArgumentError,
-     ("BCOO[...] at {} takes integers, slices and one ellipsis, one for each axis\n  got [0, 1] for 2 axes\n"
+     ("BCOO[...] at {} takes integers, slices, None and an ellipsis\n  got [0, 1] for 2 axes\n"
      "  help: multiply by a matrix that selects, or index m.todense()")),
     (lambda: np.asarray(M), errors.ArgumentError,
      ("BCOO at {}: a sparse array is not converted to a dense one by itself\n"

@@ -13,6 +13,7 @@ from tracer.experimental.sparse import entries
 from tracer.experimental.sparse.coordinates import M, flat, rebuilt
 from tracer.experimental.sparse.entries import Entries, stack_columns
 from tracer.experimental.sparse.rearranging import bcoo_update_layout
+from tracer.trace.array import Array
 from tracer.trace.source import here
 
 
@@ -52,16 +53,18 @@ def bcoo_squeeze(arr: M, *, dimensions: Sequence[int]) -> M:
 
 
 def indexed(mat: M, index: Any) -> M:
-    """Return `mat[index]` for integers, slices with positive steps and an ellipsis."""
+    """Return `mat[index]` for integers, slices, new axes and an ellipsis."""
     parts = index if isinstance(index, tuple) else (index,)
+    axes = len([p for p in parts if p is not None and p is not Ellipsis])
     if Ellipsis in parts:
         place = parts.index(Ellipsis)
-        parts = (*parts[:place], *[slice(None)] * (mat.ndim - len(parts) + 1), *parts[place + 1 :])
-    parts = (*parts, *[slice(None)] * (mat.ndim - len(parts)))
-    if len(parts) != mat.ndim or not all(isinstance(p, slice | int | np.integer) for p in parts):
+        parts = (*parts[:place], *[slice(None)] * (mat.ndim - axes), *parts[place + 1 :])
+    else:
+        parts = (*parts, *[slice(None)] * (mat.ndim - axes))
+    if axes > mat.ndim or not all(p is None or isinstance(p, slice | int | np.integer) for p in parts):
         raise ArgumentError(
             message(
-                f"BCOO[...]{here()} takes integers, slices and one ellipsis, one for each axis",
+                f"BCOO[...]{here()} takes integers, slices, None and an ellipsis",
                 f"got {index!r} for {mat.ndim} axes",
                 help="multiply by a matrix that selects, or index m.todense()",
             )
@@ -69,24 +72,24 @@ def indexed(mat: M, index: Any) -> M:
     if mat.n_batch:
         mat = bcoo_update_layout(mat, n_batch=0, n_dense=0)
     e = Entries(mat.data, mat.indices, mat.shape)
-    sparse_parts, dense_parts = parts[: mat.n_sparse], parts[mat.n_sparse :]
     good, columns, shape = entries.inside(e), [], []
-    for axis, (part, column, size) in enumerate(zip(sparse_parts, e.columns, e.sparse_shape, strict=True)):
-        if not isinstance(part, slice):
-            number = int(part) + (size if part < 0 else 0)
-            if not 0 <= number < size:
-                text = f"BCOO[...]{here()}: index {part} is out of bounds for axis {axis} with size {size}"
-                raise ArgumentError(message(text))
-            good = good & (column == number)
-            continue
-        start, stop, step = part.indices(size)
-        if step < 1:
-            raise ArgumentError(message(f"BCOO[...]{here()}: steps are positive", f"got {part}", help="bcoo_rev"))
-        count = len(range(start, stop, step))
-        moved = column - start
-        good = good & (moved >= 0) & (moved < count * step) & (moved % step == 0)
-        columns.append(moved // step)
-        shape.append(count)
+    sparse = list(zip(e.columns, e.sparse_shape, strict=True))
+    taken = 0
+    for part in parts:
+        if part is None:
+            columns.append(tnp.zeros_like(e.indices[:, 0]))
+            shape.append(1)
+        elif not sparse:
+            break
+        else:
+            column, size = sparse.pop(0)
+            kept, at, count = _selected(part, column, size, mat.n_sparse - len(sparse) - 1)
+            good = good & kept
+            if count is not None:
+                columns.append(at)
+                shape.append(count)
+        taken += 1
+    dense_parts = parts[taken:]
     data = e.data[(slice(None), *dense_parts)] if dense_parts else e.data
     if columns:
         columns = [tnp.where(good, column, size) for column, size in zip(columns, shape, strict=True)]
@@ -94,6 +97,20 @@ def indexed(mat: M, index: Any) -> M:
         data = entries.where_rows(good, data)
     indices = stack_columns(columns, data.shape[0], e.indices.dtype)
     return mat._of(Entries(data, indices, (*shape, *data.shape[1:])), unique=mat.unique_indices)
+
+
+def _selected(part: Any, column: Array, size: int, axis: int) -> tuple[Array, Array, int | None]:
+    """Return which indices along an axis an index takes, where to, and the new length; None for an integer."""
+    if not isinstance(part, slice):
+        number = int(part) + (size if part < 0 else 0)
+        if not 0 <= number < size:
+            text = f"BCOO[...]{here()}: index {part} is out of bounds for axis {axis} with size {size}"
+            raise ArgumentError(message(text))
+        return column == number, column, None
+    start, stop, step = part.indices(size)
+    count, width = len(range(start, stop, step)), abs(step)
+    moved = column - start if step > 0 else start - column
+    return (moved >= 0) & (moved < count * width) & (moved % width == 0), moved // width, count
 
 
 def bcoo_reduce_sum(mat: M, *, axes: Sequence[int]) -> M:
