@@ -15,6 +15,7 @@ import pytest
 import scipy.special
 
 import tracer
+from tests.grids import each
 from tracer import errors, nn
 from tracer.scipy import special, stats
 
@@ -102,7 +103,7 @@ def test_functions_are_found() -> None:
     assert set(TAKEN) <= {path for path, _ in OPERANDS}
 
 
-@pytest.mark.parametrize("path", dict.fromkeys(path for path, _ in OPERANDS))
+@each("path", dict.fromkeys(path for path, _ in OPERANDS))
 def test_complex_operands_are_computed_with_rightly_or_refused_by_name(path: str) -> None:
     for operand in (operand for other, operand in OPERANDS if other == path):
         for way in (lambda f: f, tracer.jit):

@@ -133,7 +133,7 @@ def test_claims_are_found() -> None:
     assert len(CLAIMS) > 140
 
 
-@pytest.mark.parametrize("name", CLAIMS)
+@each("name", CLAIMS)
 @pytest.mark.filterwarnings("ignore")  # of values out of a function's domain
 def test_functions_of_elements_take_and_give_what_they_say(name: str) -> None:
     operands, kinds, bools, said = CLAIMS[name].groups()

@@ -10,12 +10,11 @@ from random import Random
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 import tracer
 import tracer.numpy as tnp
-from tests.grids import THOROUGH
+from tests.grids import THOROUGH, each
 from tests.numpy.comparison_cases import ELSEWHERE, RECORDS, Record
 from tests.numpy.drawing import MANNERS, all_drawn_as
 from tracer.errors import TracerError
@@ -85,7 +84,7 @@ def compare(ours: Any, theirs: Any, case: Record) -> None:
         np.testing.assert_array_equal(np.signbit(got)[zeros], np.signbit(expected)[zeros])
 
 
-@pytest.mark.parametrize("name", sorted(RECORDS))
+@each("name", sorted(RECORDS))
 def test_results_are_numpys(name: str) -> None:
     for manner in MANNERS if THOROUGH else Random(name).sample(MANNERS, len(MANNERS) // 4):
         if (name, manner) not in UNLIKE:
