@@ -87,3 +87,12 @@ def test_a_higher_limit_of_python_s_compiles_deeper_nests() -> None:
             assert abs(float(f(1.0)) - 0.8414709848) < 1e-9
         """
     subprocess.run([sys.executable, "-c", textwrap.dedent(text)], check=True, timeout=120)
+
+
+@pytest.mark.parametrize("way", [jit, grad, vmap])
+def test_trees_too_deep_to_flatten_are_told_as_trees(way: Any) -> None:
+    tree: list[Any] = [1.0]
+    for _ in range(3000):
+        tree = [tree]
+    with pytest.raises(errors.NestingError, match=r"^a tree is nested too deeply at test_nesting.py:\d+\n  help"):
+        way(lambda tree: 1.0)(tree)

@@ -226,6 +226,10 @@ def too_deep(error: RecursionError) -> NestingError | None:
     if isinstance(error, TracerError):
         return None
     source, depth, ours, same = user_source(), 0, 0, 0
+    if "flattening the tree" in str(error):  # told by optree, whose recursion has no frames
+        return NestingError(
+            message(f"a tree is nested too deeply{place(source)}", help="keep its parts side by side, as in one list")
+        )
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         depth += 1
