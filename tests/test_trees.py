@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import tracer.numpy as tnp
 from tracer import nn, ops, random, tree, tree_util
 from tracer.errors import ArgumentError, ShapeError
 from tracer.flatten_util import ravel_pytree
+from tracer.trace import trees
 
 
 class Pair(NamedTuple):
@@ -231,3 +233,32 @@ def test_gradients_with_none_say_what_skips_it() -> None:
         tree.map(lambda p, g: p - {}, model, model)
     assert not hasattr(raised.value, "__notes__")
     assert tree.map(lambda p, g: p if g is None else p - g, model, slopes).layers[1].running_mean.shape == (3,)
+
+
+@tree_util.register_dataclass
+@dataclass
+class Weighed:
+    """A dataclass that compiled calls read by its attributes."""
+
+    w: Any
+    name: str = field(default="a", metadata={"static": True})
+    made: ClassVar[list[str]] = []
+
+    def __post_init__(self) -> None:
+        self.made.append(self.name)
+
+
+def test_compiled_calls_read_dataclasses_by_attributes_and_build_them_by_their_constructor() -> None:
+    assert trees.attributes(Weighed(1.0)) == ({"name": "a"}, ("w",))
+    traced: list[str] = []
+    f = tracer.jit(lambda x: (traced.append(x.name), dataclasses.replace(x, w=2 * x.w))[1])
+    equal = "".join(["a"])  # another object
+    assert [f(Weighed(1.0)).w, f(Weighed(2.0, equal)).w, f(Weighed(3.0, "b")).w] == [2, 4, 6]
+    assert traced == ["a", "b"]
+    Weighed.made.clear()
+    more = Weighed(4.0)
+    more.seen = True  # type: ignore[attr-defined]  # an attribute beside the fields
+    assert (f(more).w, Weighed.made, len(traced)) == (8, ["a", "a"], 2)
+    del more.w
+    with pytest.raises(AttributeError, match="no attribute 'w'"):
+        f(more)

@@ -170,7 +170,19 @@ def register_dataclass(
 
     unflatten = from_positions if _takes(nodetype, data + meta) else from_names
     trees.register(nodetype, flatten, unflatten, optree.GetAttrEntry)
+    if _keeps_in_dict(nodetype, data + meta):
+        trees.read_attributes(nodetype, data, meta)
     return nodetype
+
+
+def _keeps_in_dict(kind: type, names: Sequence[str]) -> bool:
+    """Return whether attributes of instances are read from their `__dict__`, by no descriptor or method."""
+    found = [type(inspect.getattr_static(kind, name, None)) for name in names]
+    return (
+        kind.__dictoffset__ != 0
+        and inspect.getattr_static(kind, "__getattribute__") is inspect.getattr_static(object, "__getattribute__")
+        and not any(hasattr(descriptor, "__set__") for descriptor in found)
+    )
 
 
 def _attributes(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:

@@ -115,6 +115,22 @@ def register(
         _TRAINED[kind] = trained
     if attributes is not None:
         _ATTRIBUTES[kind] = attributes
+        _BUILT.add(kind)
+
+
+def read_attributes(kind: type, data: Sequence[str], meta: Sequence[str]) -> None:
+    """Let compiled calls read a registered class's children and other data from the instance's `__dict__`.
+
+    Instances whose other data are not plain values are taken apart by the class's function.
+    """
+
+    def attributes(value: Any) -> tuple[dict[str, Any], Sequence[str]] | None:
+        own = value.__dict__
+        if not all(name in own for name in data) or not all(type(own.get(name, own)) in _PLAIN for name in meta):
+            return None
+        return {name: own[name] for name in meta}, data
+
+    _ATTRIBUTES[kind] = attributes
 
 
 _FLATTENING: dict[type, Callable[[Any], Any]] = {}
@@ -126,12 +142,14 @@ def flattening(kind: type) -> Callable[[Any], Any] | None:
     return _FLATTENING.get(kind)
 
 
-_ATTRIBUTES: dict[type, Callable[[Any], tuple[dict[str, Any], Sequence[str]]]] = {}
+_ATTRIBUTES: dict[type, Callable[[Any], tuple[dict[str, Any], Sequence[str]] | None]] = {}
+_BUILT: set[type | None] = set()  # classes whose results are built from attributes as well
+_PLAIN = frozenset((bool, int, str))
 
 
 def keeps_attributes(kind: type | None) -> bool:
-    """Whether instances of a class keep their children in their `__dict__`; see `attributes` of `register`."""
-    return kind in _ATTRIBUTES
+    """Whether instances of a class are built from their `__dict__`; see `attributes` of `register`."""
+    return kind in _BUILT
 
 
 def attributes(value: Any) -> tuple[dict[str, Any], Sequence[str]] | None:

@@ -119,7 +119,8 @@ def _walk_node(value: Any, flatten: Callable[[Any], Any], steps: list[Planned]) 
 def _walk_attributes(value: Any, shared: dict[str, Any], names: Sequence[str], steps: list[Planned]) -> bool:
     steps.append((StepKind.ATTRIBUTES, len(shared) + len(names), type(value)))
     for name, thing in shared.items():
-        steps += (StepKind.KEY, 0, name), (StepKind.SAME, 0, thing)
+        steps.append((StepKind.KEY, 0, name))
+        _static(thing, steps)
     for name in names:
         steps.append((StepKind.KEY, 0, name))
         if not _walk(value.__dict__[name], steps):
