@@ -115,6 +115,14 @@ def test_imaginary_parts_that_a_real_result_has_not_are_not_read() -> None:
         np.testing.assert_allclose(np.asarray(jit(tnp.fft.irfft)(y)), expected, atol=1e-15)
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_short_rows_beyond_a_cache_have_the_bits_of_few(dtype: str) -> None:
+    x = (RNG.standard_normal((601, 256)) + 1j).astype(dtype)
+    for function, rows in ((tnp.fft.fft, x), (tnp.fft.rfft, np.tile(x.real, (2, 2)))):
+        whole = np.asarray(jit(function)(rows))
+        np.testing.assert_array_equal(whole[301:321], np.asarray(jit(function)(rows[301:321])))
+
+
 @pytest.mark.parametrize("n", [128, 256, 512])
 def test_ends_of_short_real_rows_are_infinite_where_sums_are(n: int) -> None:
     x = np.ones((3, n), np.float32)

@@ -18,6 +18,7 @@ from typing import Final
 from tracer.codegen.llvm.kernels.fft.butterflies import LANES, Code, Pair, lanes_of, transform
 from tracer.codegen.llvm.kernels.fft.layouts import text_of, transposed
 from tracer.codegen.llvm.kernels.fft.real_lines import row_apart, row_together
+from tracer.codegen.llvm.kernels.fft.shared_texts import FAR_BYTES
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept, loop
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import Shape, attributes
 
@@ -47,6 +48,7 @@ def short_text(fft_type: str, n1: int, n2: int, kind: str, vector_bits: int | No
     return f"""\
 declare void @tracer_share(ptr, ptr, i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
+declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 {declared}
 {halves(s, one) if halves else ""}
 {_some(s, fft_type, n1, n2)}
@@ -109,8 +111,8 @@ def _some(s: Shape, fft_type: str, n1: int, n2: int) -> str:
         [
             *lines,
             *(joined if fft_type == "IRFFT" else []),
-            loop("b", "0", str(n2 // LANES), 1, text_of(first)),
-            loop("g", "0", str(n1 // LANES), 1, text_of(second)),
+            loop("b", "0", str(n2 // LANES), 1, _fetched(s, "b", "%x", inputs, n1) + text_of(first)),
+            loop("g", "0", str(n1 // LANES), 1, _fetched(s, "g", "%to", outputs, n2) + text_of(second)),
             *([_parted(s, h, count)] if fft_type == "RFFT" else []),
         ]
     )
@@ -123,6 +125,8 @@ entry:
   %scale = load {s.element}, ptr %factor.at, align 8
   %factor.one = insertelement {s.vector} poison, {s.element} %scale, i64 0
   %factor = shufflevector {s.vector} %factor.one, {s.vector} poison, <{s.lanes} x i32> zeroinitializer
+  %numbers = mul i64 %count, {outputs}
+  %is.near = icmp slt i64 %numbers, {FAR_BYTES // s.size}
   %last = sub i64 %count, 1
   %start = mul i64 %begin, {count}
   %until = mul i64 %end, {count}
@@ -130,6 +134,26 @@ entry:
 {loop("line", "%start", "%stop", count, body)}
   ret void
 }}"""
+
+
+def _fetched(s: Shape, block: str, line: str, numbers: int, n: int) -> str:
+    """Fetch a block's part of the next lines, unless `%is.near` holds. n: places of the block's columns."""
+    part, lines = 2 * LANES * n, list[str]()
+    for i in range(s.lanes // LANES):
+        for at in range(0, part, 64 // s.size):
+            name = f"%{block}.ahead.{i}.{at}"
+            lines.append(f"  {name}.skip = add i64 %{block}.part, {s.lanes // LANES * numbers + at}")
+            lines.append(f"  {name} = getelementptr {s.element}, ptr {line}.{i}, i64 {name}.skip")
+            lines.append(f"  call void @llvm.prefetch.p0(ptr {name}, i32 {int(line == '%to')}, i32 2, i32 1)")
+    text = "\n".join(lines)
+    return f"""\
+  br i1 %is.near, label %{block}.near, label %{block}.far
+{block}.far:
+  %{block}.part = mul i64 %{block}, {part}
+{text}
+  br label %{block}.near
+{block}.near:
+"""
 
 
 def _parted(s: Shape, h: int, count: int) -> str:
