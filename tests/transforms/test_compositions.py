@@ -106,4 +106,4 @@ def test_drawn_compositions(name: str, chain: Chain) -> None:
     ],
 )
 def test_compositions_that_once_kept_stacks_of_stacks(name: str, chain: tuple[str, ...]) -> None:
-    check(EXAMPLES[name], [BY_NAME[each] for each in chain])
+    check(EXAMPLES[name], [BY_NAME[each] for each in chain], in_turn(len(chain)))
