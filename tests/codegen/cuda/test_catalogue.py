@@ -86,6 +86,7 @@ def turn_of(primitive: Primitive) -> list[Case]:
 
 
 @pytest.mark.parametrize("start", range(min(SOURCES, len(RUN))))
+@pytest.mark.rung("NVRTC", "simulator", of="primitives")
 def test_kernels_give_what_the_reference_does(start: int) -> None:
     """The simulator gives what the reference does, and NVRTC takes the kernels: of a third, thoroughly of all."""
     cases = [case for primitive in RUN[start::SOURCES] for case in turn_of(primitive)]

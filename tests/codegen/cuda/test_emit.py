@@ -49,6 +49,7 @@ def source_of(name: str) -> CudaSource:
 
 
 @pytest.mark.parametrize("name", [*GOLDEN, "checked"])
+@pytest.mark.rung("text")
 def test_source(name: str, golden: Callable[[str, str], None]) -> None:
     golden(f"cuda/{name}", source_of(name).text)
 
@@ -58,6 +59,7 @@ def test_equal_programs_give_equal_text() -> None:
 
 
 @pytest.mark.parametrize(("arch", "name"), covering(ARCHS, [*PROGRAMS, "checked"], least=22))
+@pytest.mark.rung("NVRTC")
 def test_nvrtc_compiles_every_program_without_spills_and_within_limits(name: str, arch: str) -> None:
     source = source_of(name)
     compiled = nvrtc.compile_cuda(source.text, arch)
@@ -70,6 +72,7 @@ def test_nvrtc_compiles_every_program_without_spills_and_within_limits(name: str
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.rung("simulator")
 def test_the_text_computes_what_the_reference_does(name: str, rng: np.random.Generator) -> None:
     program, inputs = program_of(*PROGRAMS[name]), inputs_of(name, rng)
     module = gpu_module(program)
@@ -86,6 +89,7 @@ TRANSLATED = [*PROGRAMS][:: 1 if THOROUGH else 2]
 
 
 @pytest.mark.parametrize("name", TRANSLATED)
+@pytest.mark.rung("PTX")
 def test_what_nvrtc_made_of_the_text_computes_the_same_bits(name: str, rng: np.random.Generator) -> None:
     module, inputs = gpu_module(program_of(*PROGRAMS[name])), inputs_of(name, rng)
     archs = ARCHS if THOROUGH else [ARCHS[TRANSLATED.index(name) % len(ARCHS)]]

@@ -135,6 +135,7 @@ def expected(dtype: DType, inputs: list[Any]) -> list[tuple[str, Any, Any]]:
     return results
 
 
+@pytest.mark.rung("simulator", of="scalar operations")
 def test_the_text_of_every_operation_means_what_the_model_says() -> None:
     inputs = {dtype: pairs(dtype) for dtype in DTYPES}
     module = module_of(*[nest(dtype, len(inputs[dtype][0])) for dtype in DTYPES])
@@ -152,6 +153,7 @@ SHARES = [("sm_80", DTYPES if THOROUGH else DTYPES[::2]), ("sm_90", DTYPES if TH
 
 
 @pytest.mark.parametrize(("arch", "dtypes"), SHARES, ids=["sm_80", "sm_90"])
+@pytest.mark.rung("NVRTC", of="scalar operations")
 def test_nvrtc_compiles_every_operation_on_every_dtype_without_spills(arch: str, dtypes: Sequence[DType]) -> None:
     source = emit_cuda(module_of(*[nest(dtype, 100) for dtype in dtypes]))
     compiled = nvrtc.compile_cuda(source.text, arch)
@@ -170,6 +172,7 @@ def math_nest(op: ScalarOp, dtype: DType) -> Function:
 
 
 @pytest.mark.parametrize("dtype", [F32, F64, *(d for d in FLOATS if d.itemsize == 2)], ids=short_name)
+@pytest.mark.rung("NVRTC", of="math")
 def test_nvrtc_compiles_every_math_function_without_spills(dtype: DType) -> None:
     module = expand_math(module_of(*[math_nest(op, dtype) for op in MATH_FUNCTIONS]))
     compiled = nvrtc.compile_cuda(emit_cuda(module).text, "sm_90")

@@ -57,6 +57,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize(("way", "name"), covering(["eager", "jit"], FUNCTIONS, least=16))
+@pytest.mark.rung("device")
 def test_functions_run_on_the_device(name: str, way: str, x: tnp.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
     function = FUNCTIONS[name]
     wanted = np.asarray(function(tnp.asarray(X)))
@@ -91,6 +92,7 @@ DERIVATIVES: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", DERIVATIVES)
+@pytest.mark.rung("device", of="arrays")
 def test_transforms_run_on_the_device(name: str, x: tnp.ndarray) -> None:
     function = DERIVATIVES[name]
     wanted = np.asarray(function(tnp.asarray(X)))
@@ -100,6 +102,7 @@ def test_transforms_run_on_the_device(name: str, x: tnp.ndarray) -> None:
         np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.rung("device", of="maps")
 def test_elementwise_results_and_random_numbers_have_the_bits_of_the_cpu(x: tnp.ndarray) -> None:
     function = jit(lambda x: tnp.sin(x) * tnp.exp(x) + tnp.sqrt(x))
     np.testing.assert_array_equal(np.asarray(function(x)), np.asarray(function(tnp.asarray(X))))
@@ -220,6 +223,7 @@ def test_polynomials_are_fitted_to_points_on_a_device() -> None:
         np.testing.assert_allclose(np.asarray(got), np.asarray(wanted))
 
 
+@pytest.mark.rung("device", of="gathers")
 def test_repeated_calls_see_what_changes(x: tnp.ndarray) -> None:
     factor = 2.0
 
@@ -322,6 +326,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.rung("device")
 def test_control_flow_and_library_calls_run_as_programs(name: str, x: tnp.ndarray) -> None:
     function = jit(PROGRAMS[name])
     wanted, got = (tracer.tree.leaves(function(v)) for v in (tnp.asarray(X), x))

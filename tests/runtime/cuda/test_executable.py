@@ -52,6 +52,7 @@ def has_device() -> bool:
 
 @pytest.mark.skipif(not has_device(), reason="needs CuPy and a CUDA device")
 @pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.rung("card")
 def test_programs_on_a_device_equal_the_reference(name: str, rng: np.random.Generator) -> None:
     program, inputs, driver = program_of(*PROGRAMS[name]), inputs_of(name, rng), CupyDriver(0)
     source = emit_cuda(gpu_module(program))

@@ -1,4 +1,4 @@
-"""Exact messages of what can go wrong with a card, which a stand-in for CuPy plays."""
+"""Exact messages of failures with a card, which a stand-in for CuPy plays."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ def said(kind: type[TracerError], call: Any) -> list[str]:
     return [first.lstrip("0123456789") if place else first, *(line.strip() for line in rest)]
 
 
+@pytest.mark.rung("device", of="CuPy")
 def test_programs_run_on_the_stand_in(card: Card) -> None:
     x = tracer.device_put(X, "cuda")
     f = jit(lambda x: tnp.sin(x).sum(1))

@@ -183,6 +183,7 @@ DONATING: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", DONATING)
+@pytest.mark.rung("device", of="arrays")
 def test_results_take_the_memory_of_donated_arrays(name: str) -> None:
     device, f = tracer.devices("cuda-sim")[0], DONATING[name]
     given = np.linspace(0.0, 2.0, 40 * 40).reshape(40, 40)

@@ -76,6 +76,7 @@ def program_of(function: Callable[..., Any], *inputs: Any) -> Program:
 
 
 @pytest.mark.parametrize("case", CASES[::9], ids=lambda case: case.primitive.name)
+@pytest.mark.rung("simulator", of="loops")
 def test_every_loop_and_branch_has_the_bits_of_the_host_s(case: Case) -> None:
     program = optimize(case.program, CUDA)
     assert decisions(agree(program, [np.asarray(x) for x in case.draw(generator(1, case))])) == set()
@@ -136,6 +137,7 @@ STACKS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", STACKS)
+@pytest.mark.rung("interpreter", "simulator", "PTX", of="loops")
 def test_reverse_loops_with_stacks_are_kernels(name: str) -> None:
     program = program_of(STACKS[name], X)
     assert decisions(agree(program, [X])) == set()
@@ -151,6 +153,7 @@ def test_reverse_loops_with_stacks_are_kernels(name: str) -> None:
 
 
 @pytest.mark.parametrize(("trips", "launches"), [(0, 1), (1, 1), (2, 1), (20_000, 3)])
+@pytest.mark.rung("device", of="loops")
 def test_a_gradient_launches_again_only_for_more_room(
     trips: int, launches: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,6 +37,7 @@ def pad(x: Any, *edges: tuple[int, int, int]) -> Any:
         (lambda x: [x.T + 1, x.sum(0), 2.0 * x], 2),  # the sum has rows of two, a thread each
     ],
 )
+@pytest.mark.rung("simulator", of="parts")
 def test_pieces_are_stored_by_one_kernel(function: Callable[..., Sequence[Any]], kernels: int) -> None:
     program = program_of(function, [("float64", X.shape)])
     module = gpu_module(program)

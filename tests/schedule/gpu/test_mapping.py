@@ -58,6 +58,7 @@ def run(module: Module, inputs: list[Any], order: Order = Order.FORWARD) -> tupl
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.rung("interpreter")
 def test_mapped_programs_equal_the_reference_in_any_order_of_blocks(name: str, rng: np.random.Generator) -> None:
     program = program_of(*PROGRAMS[name])
     schedule, inputs = mapped(program), inputs_of(name, rng)
@@ -154,6 +155,7 @@ def test_scalars_between_nests_are_kernels_of_one_thread(golden: Callable[[str, 
 # -- faults ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rung("interpreter", of="gathers")
 def test_a_checked_gather_records_its_first_fault() -> None:
     program = program_of(lambda x, i: [take(x, i)], [("float32", (9,)), ("int64", (600,))])
     indices = np.arange(600) % 9
@@ -236,6 +238,7 @@ CASES = {case.label: case for case in (*structural_cases.CASES, *structural_case
 
 
 @pytest.mark.parametrize("label", CASES)
+@pytest.mark.rung("interpreter", of="primitives")
 def test_structural_programs_keep_their_meaning_as_far_as_they_are_mapped(label: str) -> None:
     case = CASES[label]
     program = optimize(structural.program_of(case), CUDA)

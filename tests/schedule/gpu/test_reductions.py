@@ -44,6 +44,7 @@ def centred_columns(x: Any) -> list[Any]:
         (lambda x: [reduce_sum(x, axes=(0,))], (40, 1)),
     ],
 )
+@pytest.mark.rung("interpreter", of="reductions")
 def test_long_reductions_equal_the_reference(
     function: Callable[..., Any], shape: tuple[int, ...], rng: np.random.Generator
 ) -> None:

@@ -45,6 +45,7 @@ def grids(function: Callable[..., Any], shape: tuple[int, ...], dtype: str = "fl
         (cumsum, "float32", (0, 40), 1),
     ],
 )
+@pytest.mark.rung("interpreter", of="cumulative")
 def test_rows_equal_the_reference(
     function: Any, dtype: str, shape: tuple[int, ...], axis: int, reverse: bool, rng: np.random.Generator
 ) -> None:
@@ -89,6 +90,7 @@ def test_columns_in_chunks_equal_the_reference(
     np.testing.assert_allclose(found[0].view(wanted.dtype).reshape(wanted.shape), wanted, rtol=limit, atol=limit)
 
 
+@pytest.mark.rung("simulator", "PTX", of="cumulative")
 def test_a_simulated_device_runs_chunks_of_columns_as_the_interpreter_does(rng: np.random.Generator) -> None:
     """Its own text in three orders of threads, and what NVRTC made of it."""
     module = mapped(program_of(lambda x: [cumsum(x, 0, False)], [("float32", (103, 33))]), IN_SHORT_CHUNKS).module

@@ -51,6 +51,7 @@ CASES: dict[str, tuple[Callable[..., Any], int, int]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.rung("interpreter", of="scatters")
 def test_duplicates_are_applied_in_order(name: str, rng: np.random.Generator) -> None:
     function, rows, columns = CASES[name]
     shapes = (("float32", (rows, columns)), ("int64", (200,)), ("float32", (200, columns)))
@@ -126,6 +127,7 @@ def test_long_scatters_run_in_chunks(name: str, rng: np.random.Generator) -> Non
         assert found[0].tobytes() == np.asarray(wanted).tobytes()
 
 
+@pytest.mark.rung("simulator", "PTX", of="scatters")
 def test_a_simulated_device_runs_chunks_as_the_interpreter_does(rng: np.random.Generator) -> None:
     """Its own text in three orders of threads, and what NVRTC made of it."""
     for op in ("add", "set"):

@@ -41,6 +41,7 @@ def on_gpu(program: Program, arrays: list[Array]) -> list[Array]:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.rung("interpreter", of="sorts")
 def test_arrays_of_any_length_sort(dtype: str) -> None:
     arrays = [values(dtype, n, seed=n) for n in (0, 1, 2, 31, 33, 70)]
     check(lambda *xs: [sort(x, 0) for x in xs], *arrays, backend=on_gpu)
@@ -70,6 +71,7 @@ def test_positions_alone_and_the_greatest() -> None:
 
 
 @pytest.mark.parametrize("way", Launched)
+@pytest.mark.rung("simulator", of="sorts")
 def test_the_simulator_gives_the_reference_s_results(way: Launched) -> None:
     """Its checks find races, and what is read beyond an array or before it is written."""
     x = values("float32", 2, 40)

@@ -54,6 +54,7 @@ CASES: dict[str, tuple[Callable[..., Any], list[tuple[str, tuple[int, ...]]]]] =
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.rung("interpreter", of="transposes")
 def test_tiles_give_the_reference_s_bits(name: str, rng: np.random.Generator) -> None:
     function, types = CASES[name]
     program = program_of(function, *types)

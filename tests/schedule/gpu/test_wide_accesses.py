@@ -66,6 +66,7 @@ def inputs_of(types: Types, rng: np.random.Generator) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", WIDE)
+@pytest.mark.rung("NVRTC", "simulator", "PTX", "meter", of="accesses")
 def test_groups_of_elements_are_one_access_each(name: str, rng: np.random.Generator) -> None:
     function, types, instruction = WIDE[name]
     program, inputs = program_of(function, types), inputs_of(types, rng)
@@ -90,6 +91,7 @@ def test_groups_of_elements_are_one_access_each(name: str, rng: np.random.Genera
 
 
 @pytest.mark.parametrize("name", ["f16", "spread", "rows of two passes", "total"])
+@pytest.mark.rung("interpreter", of="accesses")
 def test_the_interpreter_finds_no_race_and_no_wrong_place(name: str, rng: np.random.Generator) -> None:
     function, types, _ = WIDE[name]
     module, inputs = mapped(program_of(function, types)).module, inputs_of(types, rng)

@@ -16,6 +16,7 @@ ROWS = ("softmax", "log_softmax", "layernorm", "rmsnorm", "cross_entropy", "argm
 
 
 @pytest.mark.parametrize(("name", "dtype", "columns"), covering((*ROWS, *GRADIENTS), DTYPES, COLUMNS))
+@pytest.mark.rung("meter")
 def test_rows_are_read_and_written_once_by_one_kernel(name: str, dtype: str, columns: int) -> None:
     found = measured(name, dtype, columns)
     assert found.kernels == 1
@@ -29,6 +30,7 @@ def test_rows_are_read_and_written_once_by_one_kernel(name: str, dtype: str, col
 @pytest.mark.parametrize(
     ("name", "dtype", "columns"), covering(("column_sum", "total", "row_sum"), DTYPES, (3, 64, 257, 1024, 5000, 16384))
 )
+@pytest.mark.rung("meter")
 def test_long_reductions_have_work_for_every_multiprocessor(name: str, dtype: str, columns: int) -> None:
     found = measured(name, dtype, columns)
     assert found.kernels <= 2
@@ -40,6 +42,7 @@ def test_long_reductions_have_work_for_every_multiprocessor(name: str, dtype: st
 
 
 @pytest.mark.parametrize(("dtype", "columns"), covering(DTYPES, COLUMNS))
+@pytest.mark.rung("meter", of="cumulative")
 def test_cumulative_sums_read_and_write_whole_sectors(dtype: str, columns: int) -> None:
     found = measured("cumsum_rows", dtype, columns)
     assert found.kernels <= 2
@@ -80,6 +83,7 @@ def test_cumulative_sums_of_columns_share_long_ones(dtype: str, columns: int) ->
         ((34, 64), (66, 34), (64, 96), (96, 64), (100, 256), (32, 1024), (32, 4096), (1024, 32)),
     ),
 )
+@pytest.mark.rung("meter", of="transposes")
 def test_transposes_read_and_write_whole_sectors(name: str, dtype: str, shape: tuple[int, int]) -> None:
     found = measured(name, dtype, shape[1], shape[0])
     assert found.kernels == 1
@@ -90,6 +94,7 @@ def test_transposes_read_and_write_whole_sectors(name: str, dtype: str, shape: t
 
 
 @pytest.mark.parametrize(("name", "dtype"), covering(("softmax", "grad_layernorm", "cross_entropy"), DTYPES))
+@pytest.mark.rung("NVRTC")
 def test_the_longest_rows_lie_in_registers_without_spills(name: str, dtype: str) -> None:
     source = emit_cuda(gpu_schedule(program_of(name, dtype, (64, 16384)), CUDA)[1].module)
     (kernel,) = source.kernels

@@ -23,6 +23,7 @@ The numbers are what the schedule reaches: they may only fall.
 
 
 @pytest.mark.parametrize("name", MOST)
+@pytest.mark.rung("meter")
 def test_kernels_move_no_more_than_before(name: str, rng: np.random.Generator) -> None:
     program, inputs = program_of(*PROGRAMS[name]), inputs_of(name, rng)
     counts = traffic_of(gpu_module(program), inputs).values()
