@@ -88,12 +88,12 @@ def test_the_parts_of_a_shared_nest_have_a_clock_on_every_thread() -> None:
 
 def test_a_library_call_has_a_clock_of_the_time_on_all_processors() -> None:
     f = jit(lambda a, b: (a @ b, tnp.linalg.eigvalsh(a)))
-    a = tnp.ones((40, 40))
+    a = tnp.ones((200, 200))  # milliseconds: the clock of all processors need not tick within a few microseconds
     with profile(nests=True) as p:
         f(a, a)
     calls = [nest for nest in p.calls[0].nests if "_f64" in nest.name]
     assert {nest.name for nest in calls} == {"gemm_f64", "syevd_f64"}
-    assert all(nest.threads > 0.0 for nest in calls if nest.seconds)
+    assert all(nest.threads > 0.0 for nest in calls)
 
 
 def test_calls_from_several_threads_do_not_share_clocks() -> None:
