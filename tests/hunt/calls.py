@@ -94,6 +94,7 @@ TOLD: tuple[tuple[str, str, str], ...] = (
     (r"lax\.pow", "beside JAX values: complex", "0 to a complex power is 0, as in NumPy; XLA has NaN"),
     (r"scipy\.special\.expn", "beside JAX values", "JAX has 1 / n at 0, where SciPy and the integral have 1 / (n - 1)"),
     (r"scipy\.stats\.multinomial\..*", r"beside \w+ values", "0 where n is not whole, as the docstring says"),
+    (r"scipy\.stats\.dirichlet\..*", "beside JAX values: .*nan", "NaN where alpha is not positive; SciPy raises"),
 )
 
 

@@ -9,6 +9,7 @@ Rules take their context first, then the values, then the equation's parameters 
     jvp(ctx, xs, dxs, **params) -> [dy, ...]                    tangents alone; ctx.outputs holds the ys
       or Joint(rule) with rule(ctx, xs, dxs, **params) -> ys, dys    where they are computed together
     linearize(ctx, xs, active, **params) -> Linearized          structured primitives only
+    split(active, **params) -> Split | None                     the derivative as programs, where it does not change
     settle(xs, **params) -> xs, params                          for equations that may fault: operands and parameters
                                                                 whose checks derivatives need not repeat
     transpose(ctx, cotangents, xs, **params) -> [cotangent of x | Onto | None, ...]    linear xs come as `Linear`
@@ -310,6 +311,7 @@ class Primitive:
     batch: Rule | NoRule
     lower: Lowering | NoRule
     linearize: Rule | None = None
+    split: Rule | None = None
     settle: Rule | None = None
     effects: Callable[[Params], frozenset[Effect]] | frozenset[Effect] = NO_EFFECTS
     multiple: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,16 +13,17 @@ from tracer.ir.program import Atom, Literal, Program
 from tracer.ir.types import storage_type
 from tracer.trace.array import Array, concrete
 from tracer.trace.state import state
-from tracer.trace.trace import bind_all, eager
+from tracer.trace.trace import Operand, bind_all, eager
 
 
 class Operation:
     """One operation, prepared for operand types. recipes: the records of define-by-run traces, by active operands.
 
-    call, one, raw: of the prepared call, see `tracer.runtime.eager.execute.Prepared`.
+    call, one, raw: of the prepared call, see `tracer.runtime.eager.execute.Prepared`. split: makes the programs of the
+    derivative from the flags of active operands, where these programs serve all calls.
     """
 
-    __slots__ = ("call", "one", "params", "primitive", "raw", "recipes")
+    __slots__ = ("call", "one", "params", "primitive", "raw", "recipes", "split")
 
     def __init__(self, primitive: Primitive, params: Mapping[str, Any], prepared: Any) -> None:
         self.primitive = primitive
@@ -32,6 +33,7 @@ class Operation:
         self.raw: Callable[..., Any] | None
         self.call, self.one, self.raw = prepared
         self.recipes: dict[int, Any] = {}
+        self.split: Callable[[tuple[bool, ...]], SplitOperation | None] | None = None
 
     def on_traced(self, operands: Sequence[Any]) -> Sequence[Array]:
         """Return the outputs for operands of which some belong to traces; define-by-run traces have a short way."""
@@ -72,6 +74,17 @@ class Operation:
                 if x.__class__ is Array:
                     trace.device.checked(self.primitive.name, x)
         return bind_all(self.primitive, operands, self.params)
+
+
+class SplitOperation(NamedTuple):
+    """Derivative of an operation as programs. forward: operands -> (outputs..., residuals...).
+
+    linear: (residuals..., active tangents...) -> nonzero tangents. reached: the flags of these among the outputs.
+    """
+
+    forward: PreparedProgram
+    linear: Program
+    reached: Sequence[bool]
 
 
 class PreparedProgram:
@@ -196,6 +209,12 @@ def _nothing(_: Any) -> tuple[()]:
 def literal_value(x: Literal) -> Any:
     """Return a literal as NumPy's references take it."""
     return x.value if isinstance(x.value, np.generic) else np.asarray(x.value, x.type.dtype)
+
+
+def array_of_literal(x: Operand) -> Array:
+    """Return a literal as an operand of a prepared call."""
+    assert isinstance(x, Literal)
+    return concrete(np.asarray(x.value, x.type.dtype), x.type.weak)
 
 
 def _sample(type: Any) -> Array:

@@ -21,7 +21,7 @@ from tracer.primitives.base.broadcasting import broadcast_in_dim
 from tracer.primitives.elementwise.arithmetic import add_p
 from tracer.trace.array import Array, concrete, follows
 from tracer.trace.device_trace import beside
-from tracer.trace.prepared_program import PreparedProgram
+from tracer.trace.prepared_program import PreparedProgram, array_of_literal
 from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, eager, execute
@@ -44,7 +44,7 @@ class Pullback(NamedTuple):
 
     def run(self, operands: Sequence[Operand]) -> list[Operand | None]:
         """Return the cotangents of the active inputs, None for a zero."""
-        values = self.program.values([x if x.__class__ is Array else _array(x) for x in operands])
+        values = self.program.values([x if x.__class__ is Array else array_of_literal(x) for x in operands])
         return [None if n is None else values[n] for n, _ in self.sums]
 
 
@@ -92,7 +92,7 @@ def _pull_values(entries: Sequence[Entry], left: int, pending: dict[Var, Any]) -
         values: list[Any] = []
         for x in residuals:
             if x.__class__ is not Array:
-                x = _array(x)
+                x = array_of_literal(x)
             elif x._trace is not None:
                 pending[outputs[0]] = arrived  # type: ignore[index]
                 return left + 1
@@ -203,12 +203,6 @@ def _without_unread(program: Program) -> Program:
             kept.append(equation)
             read.update(atom for atom in equation.inputs if isinstance(atom, Var))
     return replace(program, equations=tuple(reversed(kept)))
-
-
-def _array(x: Operand) -> Array:
-    """Return a literal residual or cotangent as an operand of a prepared call."""
-    assert isinstance(x, Literal)
-    return concrete(np.asarray(x.value, x.type.dtype), x.type.weak)
 
 
 def _spread(x: Any, residual: Operand, entry: Entry) -> Any:

@@ -16,11 +16,13 @@ from weakref import WeakKeyDictionary
 from tracer.ir.primitive import NoRule, Primitive, Zero
 from tracer.ir.program import Literal, Program, Source, Var
 from tracer.ir.types import StackType, Type, is_differentiable, tangent_type
+from tracer.primitives.base.nested_programs import spread
 from tracer.primitives.base.rules import zero_jvp
 from tracer.settings import gate, overrides
 from tracer.trace.array import PROTECTED, Array, fixed, is_recorded, moving, renewed, traced
 from tracer.trace.custom_rule_scope import check_enclosed
-from tracer.trace.prepared_program import Operation
+from tracer.trace.evaluate import evaluate
+from tracer.trace.prepared_program import Operation, array_of_literal
 from tracer.trace.source import derivative_source, user_source
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, Origin, Trace, bind_all, eager, open_trace, stage_process
@@ -186,6 +188,8 @@ def _record_prepared(
             on_device = on_device or x._trace.is_device
             is_concrete = is_concrete and x._trace.is_device
     recipe = operation.recipes.get(active) if is_concrete else None
+    if recipe is None and is_concrete and not on_device and operation.split is not None:
+        recipe = _split_recipe(operation, active, values)
     if recipe is None:
         results = _record(trace, operation.primitive, operands, operation.params, source)
         found = _recipe(_signature(operation.primitive, values, active, operation.params)) if is_concrete else None
@@ -205,6 +209,31 @@ def _record_prepared(
     trace.sources[variable] = source
     trace.data.entries.append(_new_entry(Entry, (recipe, residuals, inputs, (variable,), source)))
     return (moving(trace, variable, y),)
+
+
+def _split_recipe(operation: Operation, active: int, values: Sequence[Any]) -> Recipe | None:
+    """Make and keep the recipe of an operation whose derivative is programs; None where it is not."""
+    if operation.split is None or any(x.__class__ is not Array for x in values):
+        return None
+    split = operation.split(tuple([bool(active >> place & 1) for place in range(len(values))]))
+    if split is None:
+        operation.split = None
+        return None
+    forward, linear, reached = split
+    types = forward.program.output_types[: len(reached)]
+
+    def apply(residuals: Sequence[Any], dxs: Sequence[Any]) -> Sequence[Any]:
+        return spread(evaluate(linear, [*residuals, *dxs]), reached, types)
+
+    def run(*xs: Array) -> list[Array]:
+        return [x if x.__class__ is Array else array_of_literal(x) for x in forward.run(xs)]
+
+    count = len(values) + len(reached)
+    takes = range(count, len(values) + len(forward.results))
+    recipe = Recipe(apply, [None] * len(takes), [t if is_differentiable(t) else None for t in types], takes=takes)
+    recipe.run = run
+    operation.recipes[active] = recipe
+    return recipe
 
 
 _new_entry = tuple.__new__  # faster than `Entry._make`
@@ -237,7 +266,7 @@ def _outputs(
     """Return handles on the outputs of an operation, and append its entry to the tape if any has a tangent."""
     outputs: list[Any] = []
     variables: list[Var | None] = []
-    for y, type in zip(ys, recipe.moving, strict=True):
+    for y, type in zip(ys, recipe.moving):  # noqa: B905  # residuals of a split operation follow
         if type is None:
             outputs.append(renewed(y) if isinstance(y, Array) else y)  # a new handle: the tape may keep y
             variables.append(None)

@@ -9,7 +9,7 @@ import pytest
 import scipy.ndimage
 
 import tracer.numpy as tnp
-from tracer import config
+from tracer import config, grad, jit, nn, vmap
 from tracer.errors import InternalError
 from tracer.primitives.elementwise.trigonometric import sin_p
 from tracer.runtime.eager import call_cache, execute
@@ -45,3 +45,22 @@ def test_many_operations_on_large_arrays_are_compiled_into_one(rng: np.random.Ge
 
     assert steps(rng.normal(size=(8, 8))) > 16
     assert steps(rng.normal(size=(512, 512))) == 1
+
+
+@pytest.mark.parametrize("function", [nn.softmax, nn.relu])
+def test_rules_of_library_functions_are_staged_once_outside_jit(
+    function: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    staged = []
+    split = call_cache._split
+    monkeypatch.setattr(call_cache, "_split", lambda *args: [staged.append(args), split(*args)][1])
+    x = rng.normal(size=(3, 7, 2))  # a shape of this test alone
+    gradient = grad(lambda x: tnp.sum(function(x) * tnp.sin(x)))
+    expected = jit(gradient)(x)
+    for _ in range(3):
+        np.testing.assert_allclose(gradient(x), expected, rtol=1e-14, atol=1e-15)
+    assert len(staged) == 1
+    of_slopes = grad(lambda x: tnp.sum(gradient(x) ** 2))
+    np.testing.assert_allclose(of_slopes(x), jit(of_slopes)(x), rtol=1e-13, atol=1e-14)
+    lanes = vmap(grad(lambda x: tnp.sum(function(x) ** 2)))
+    np.testing.assert_allclose(lanes(x), jit(lanes)(x), rtol=1e-14, atol=1e-15)

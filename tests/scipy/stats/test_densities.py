@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from typing import Any
 
 import numpy as np
@@ -118,8 +119,18 @@ def test_modes_of_nans_of_nothing_and_their_slopes() -> None:
     assert empty.count.tolist() == [0.0, 0.0]
     slope = tracer.grad(lambda x: stats.mode(x).mode)(tnp.asarray([3.0, 1.0, 2.0]))
     assert slope.tolist() == [0.0, 1.0, 0.0]
-    with pytest.raises(ArgumentError, match=r"^mode at .*: no such nan_policy\n  got 'omit'"):
-        stats.mode(tnp.zeros(2), nan_policy="omit")
+    with pytest.raises(ArgumentError, match=r"^mode at .*: no such nan_policy\n  got 'raise'"):
+        stats.mode(tnp.zeros(2), nan_policy="raise")
+
+
+def test_modes_that_omit_nans_are_scipys() -> None:
+    x = np.asarray([[1.0, np.nan, 2.0, np.nan], [np.nan] * 4, [np.nan, 3.0, 3.0, 1.0], [2.0, 1.0, 1.0, 2.0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # SciPy's, of rows without numbers
+        expected = scipy.stats.mode(x, axis=1, nan_policy="omit")
+    found = stats.mode(x, 1, nan_policy="omit")
+    np.testing.assert_array_equal(found.mode, expected.mode)
+    np.testing.assert_array_equal(found.count, expected.count)
 
 
 @each(

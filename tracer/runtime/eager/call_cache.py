@@ -11,13 +11,14 @@ A function that reads elements, or returns more than arrays, cannot be staged: i
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
 from tracer.errors import DeviceError, InternalError, TracerError
-from tracer.ir.primitive import Eager, Effect
+from tracer.ir.primitive import Eager, Effect, Params, Rule
 from tracer.ir.program import Equation, Literal, Program, Var
 from tracer.ir.types import ArrayType, KeyType
 from tracer.lazy import LazyModule
@@ -27,7 +28,7 @@ from tracer.settings import gate, overrides
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
-from tracer.trace.prepared_program import PreparedProgram
+from tracer.trace.prepared_program import PreparedProgram, SplitOperation
 from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import default_trace
@@ -92,7 +93,7 @@ class Plan:
                 if x._trace.is_device and state.staging is None:
                     for y in arrays:
                         x._trace.device.checked(self._program.program.name, y)
-                program = self._differentiated or PreparedProgram(self._staged)
+                program = self._differentiated or _differentiable(self._staged)
                 self._differentiated = program
                 break
         given = len(program.program.inputs)
@@ -255,6 +256,25 @@ def _flat(program: Program) -> Program:
     return dce.dce(inlining.inline(program))
 
 
+def _differentiable(program: Program) -> PreparedProgram:
+    """Prepare a program for differentiation. Custom rules of the library run once for a signature, not at each call."""
+    prepared = PreparedProgram(program)
+    for operation, _ in prepared.steps:
+        if operation.primitive.split is not None:
+            operation.split = partial(_split, operation.primitive.split, operation.params)
+    return prepared
+
+
+def _split(rule: Rule, params: Params, active: tuple[bool, ...]) -> SplitOperation | None:
+    """Return the derivative as programs; None where an equation of the first has no prepared call."""
+    found = rule(active, **params)
+    if found is None:
+        return None
+    forward = _flat(found.forward)
+    simple = all(map(_is_simple, forward.equations))
+    return SplitOperation(PreparedProgram(forward), *found[1:]) if simple else None
+
+
 def _is_long(program: Program) -> bool:
     """Whether to compile a program's operations into one."""
     sizes = (prod(y.type.shape) for e in program.equations for y in e.outputs if isinstance(y.type, ArrayType))
@@ -271,15 +291,18 @@ def _compiled(program: Program) -> Program:
 
 def _is_plain(program: Program) -> bool:
     """Whether every equation can be prepared by itself, and the outputs are distinct variables."""
-    for equation in program.equations:
-        if equation.effects - {Effect.FAULT}:
-            return False
-        if equation.primitive.eager is not Eager.COMPILED and any(True for _ in equation.nested()):
-            return False
-        if not all(isinstance(x.type, _KINDS) for x in (*equation.inputs, *equation.outputs)):
-            return False
     outputs = program.outputs
-    return bool(outputs) and len(set(outputs)) == len(outputs) and not any(isinstance(x, Literal) for x in outputs)
+    distinct = bool(outputs) and len(set(outputs)) == len(outputs) and not any(isinstance(x, Literal) for x in outputs)
+    return distinct and all(map(_is_simple, program.equations))
+
+
+def _is_simple(equation: Equation) -> bool:
+    """Whether an equation can be prepared by itself."""
+    if equation.effects - {Effect.FAULT}:
+        return False
+    if equation.primitive.eager is not Eager.COMPILED and any(True for _ in equation.nested()):
+        return False
+    return all(isinstance(x.type, _KINDS) for x in (*equation.inputs, *equation.outputs))
 
 
 def cached(function: Function, *, named: bool = True, options: Options = NO_OPTIONS) -> Function:

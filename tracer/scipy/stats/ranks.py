@@ -103,16 +103,19 @@ def _ranked(method: str, first: Array, last: Array) -> Array:
 def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
     """Return the most common element along an axis, the smallest of equally common ones, and its count.
 
-    a: numbers or bool [*s]; axis: one, or None for all elements; nan_policy: "propagate" alone: NaN counts as equal to
-    itself, and as greater than all numbers. keepdims: keep the axis with size 1. Returns a named tuple (mode, count):
-    a's dtype and int64 [*s minus the axis]; NaN and 0 of no elements. The mode has the derivative of its element of a.
+    a: numbers or bool [*s]; axis: one, or None for all elements; nan_policy: with "propagate", NaN counts as equal to
+    itself, and as greater than all numbers; "omit" leaves NaN out. keepdims: keep the axis with size 1. Returns a named
+    tuple (mode, count): a's dtype and int64 [*s minus the axis]; NaN and 0 of no elements. The mode has the derivative
+    of its element of a.
     Raises ArgumentError for another nan_policy, AxisError if there is no such axis.
 
     >>> tracer.scipy.stats.mode(tnp.asarray([2, 4, 1, 1, 3, 4]))
     ModeResult(mode=Array(1, i64), count=Array(2, i64))
     """
-    if nan_policy != "propagate":
-        raise ArgumentError(message(f"mode{here()}: no such nan_policy", f"got {nan_policy!r}", help='"propagate"'))
+    if nan_policy not in ("propagate", "omit"):
+        raise ArgumentError(
+            message(f"mode{here()}: no such nan_policy", f"got {nan_policy!r}", help='"propagate" or "omit"')
+        )
     x = atleast_1d(array_of("mode", a))
     along = -1 if axis is None else axis_index(axis, x.ndim, f"mode{here()}")
     values = ravel(x) if axis is None else moveaxis(x, along, -1)
@@ -126,6 +129,8 @@ def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: 
     position = broadcast_to(arange(values.shape[-1]), values.shape)
     first = concatenate([ones((*values.shape[:-1], 1), bool), apart], -1)
     counts = position - cummax(where(first, position, 0), position.ndim - 1) + 1
+    if nan_policy == "omit":
+        counts = where(isnan(ascending), 0, counts)
     last = argmax(counts, -1, keepdims=True)
     found = take_along_axis(ascending, last, -1), take_along_axis(counts, last, -1)
     return ModeResult(*(part.reshape(shape) for part in found))

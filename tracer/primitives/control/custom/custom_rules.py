@@ -97,7 +97,7 @@ def _run_split(
         return list(ys), [array for _, array in linear.constants], program, [not isinstance(dy, Zero) for dy in dys]
 
 
-class SplitJvp(NamedTuple):
+class Split(NamedTuple):
     """Rule as two programs. forward: primals -> (outputs..., residuals...).
 
     linear: (residuals..., active tangents...) -> nonzero tangents. reached: the flags of these.
@@ -108,7 +108,7 @@ class SplitJvp(NamedTuple):
     reached: list[bool]
 
 
-def split_jvp(rule: JvpRule, types: Sequence[Type], active: Sequence[bool]) -> SplitJvp:
+def split_jvp(rule: JvpRule, types: Sequence[Type], active: Sequence[bool]) -> Split:
     """Stage a rule, its outputs apart from its tangents."""
     found: list[Any] = []
 
@@ -117,7 +117,14 @@ def split_jvp(rule: JvpRule, types: Sequence[Type], active: Sequence[bool]) -> S
         return [*ys, *residuals]
 
     forward = closed(stage(run, types, name=rule.name))
-    return SplitJvp(forward, *found)
+    return Split(forward, *found)
+
+
+def _jvp_split(active: tuple[bool, ...], *, program: Program, rule: JvpRule) -> Split | None:
+    """Stage the rule of a function that closes over no array which is differentiated."""
+    if any(held is not None for held in rule.closure):
+        return None
+    return split_jvp(rule, program.input_types, active)
 
 
 def _jvp_transpose(ctx: Any, cts: Sequence[Any], xs: Operands, *, program: Program, rule: JvpRule) -> list[Any]:
@@ -153,7 +160,7 @@ custom_jvp_p = Primitive(
     name="custom_jvp",
     infer=lambda *types, program, rule: program.output_types,
     reference=lambda *values, program, rule: run_reference(program, values),
-    jvp=Joint(_jvp_jvp), linearize=_jvp_linearize,
+    jvp=Joint(_jvp_jvp), linearize=_jvp_linearize, split=_jvp_split,
     transpose=_jvp_transpose, batch=_jvp_batch,
     lower=Structured("custom_jvp"), effects=effects_of("program"), multiple=True,
     laws={"text": "the user's rule is a Python function, which prints as its name"},
