@@ -330,7 +330,7 @@ def test_rows_of_a_table_do_not_count_from_the_end() -> None:
         net["embed"](np.asarray([0, -1]))
     slope = grad(lambda net, i: net["embed"](i).sum())
     with pytest.raises(
-        errors.OutOfBoundsError, match=r"index -1 .* at test_module.py:\d+ in layers\[0\]\n  help: rows and"
+        errors.OutOfBoundsError, match=r"index -1 .* at test_module.py:\d+ in layers\[0\]\n  help: indices count from 0"
     ):
         jit(slope)(net, np.asarray([0, -1]))
     with tracer.config.using(index_errors=False):

@@ -35,7 +35,7 @@ _FETCHED: Final = 4096
 def columns_text(kind: str, vector_bits: int | None = None) -> str:
     """Return the module of one dtype."""
     s = wide_shape(kind, vector_bits)
-    fixed = routines(Path(__file__).parents[1] / "ll" / "fft", ("between", "block_passes"))
+    fixed = routines(Path(__file__).parents[1] / "ll" / "fft", ("between", "first_pass", "last_pass", "block_passes"))
     return f"""\
 declare void @tracer_share(ptr, ptr, i64, i64)
 declare noalias ptr @malloc(i64)

@@ -37,7 +37,7 @@ from tracer.codegen.llvm.kernels.gemm.kernel_shapes import Shape, attributes
 from tracer.codegen.llvm.toolchain.native_text import expanded, routines
 
 NAME: Final = "tracer_fft_lines_"
-_FIXED: Final = ("steps", "between", "turned_columns")
+_FIXED: Final = ("steps", "between", "first_pass", "last_pass", "turned_columns")
 PARAMETERS: Final = "ptr, ptr, i64, i64, i64, i64, double, i64, ptr, ptr"
 
 

@@ -30,31 +30,3 @@ pass:
 done:
   ret ptr %x
 }
-
-; Run a plan's first pass, from columns to a buffer. flag: its `ahead` or `swap`, see `column_passes`.
-
-define internal void @first.pass(ptr %plan, ptr %x, ptr %buffer, i64 %step, i64 %flag) #0 {
-  %first.at = getelementptr i64, ptr %plan, i64 1
-  %first = load ptr, ptr %first.at, align 8
-  %m.at = getelementptr i64, ptr %plan, i64 2
-  %m = load i64, ptr %m.at, align 8
-  %roots.at = getelementptr i64, ptr %plan, i64 4
-  %roots = load ptr, ptr %roots.at, align 8
-  call void %first(ptr %x, ptr %buffer, ptr %roots, i64 %m, i64 %step, i64 %flag)
-  ret void
-}
-
-; Run a plan's last pass, from a buffer to columns. flag: its `end` or `swap`.
-
-define internal void @last.pass(ptr %plan, ptr %buffer, ptr %y, i64 %step, i64 %flag, i64 %ahead, Line.element %scale) #0 {
-  %count = load i64, ptr %plan, align 8
-  %before = sub i64 %count, 1
-  %at = mul i64 %before, 4
-  %words = getelementptr i64, ptr %plan, i64 %at
-  %last.at = getelementptr i64, ptr %words, i64 1
-  %last = load ptr, ptr %last.at, align 8
-  %l.at = getelementptr i64, ptr %words, i64 3
-  %l = load i64, ptr %l.at, align 8
-  call void %last(ptr %buffer, ptr %y, i64 %l, i64 %step, i64 %flag, i64 %ahead, Line.element %scale)
-  ret void
-}
