@@ -91,11 +91,11 @@ def scale_by_factored_rms(
 
     def without(p: Any, which: int) -> Any:
         axes = axes_of(p)
-        return square_like(tnp.zeros((1,), p.dtype)) if axes is None else tnp.sum(square_like(p), axis=axes[which])
+        return square_like(tnp.zeros_like(p, shape=1)) if axes is None else tnp.sum(square_like(p), axis=axes[which])
 
     def init(params: Any) -> FactoredState:
         v = init_leaves(
-            lambda p: square_like(p) if axes_of(p) is None else square_like(tnp.zeros((1,), p.dtype)), params
+            lambda p: square_like(p) if axes_of(p) is None else square_like(tnp.zeros_like(p, shape=1)), params
         )
         return FactoredState(
             count(), init_leaves(lambda p: without(p, 1), params), init_leaves(lambda p: without(p, 0), params), v
@@ -143,7 +143,7 @@ def scale_by_sm3(b1: Any = 0.9, b2: Any = 1.0, eps: Any = 1e-8) -> GradientTrans
     def by_axis(p: Any) -> list[Any]:
         if p.dtype.kind == "c":
             raise DTypeError(message(f"scale_by_sm3{here()} takes real parameters", f"got {p.type}"))
-        return [square_like(tnp.zeros(size, p.dtype)) for size in p.shape or ((),)]
+        return [square_like(tnp.zeros_like(p, shape=size)) for size in p.shape or ((),)]
 
     def init(params: Any) -> ScaleBySM3State:
         return ScaleBySM3State(init_leaves(by_axis, params), init_leaves(moment_like, params))

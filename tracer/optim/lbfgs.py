@@ -56,7 +56,9 @@ def scale_by_lbfgs(memory_size: int = 10, scale_init_precond: bool = True) -> Gr
 
     def init(params: Any) -> ScaleByLBFGSState:
         old, slopes = init_leaves(tnp.zeros_like, params), init_leaves(tnp.zeros_like, params)
-        steps, turns = (init_leaves(lambda p: tnp.zeros((memory_size, *p.shape), p.dtype), params) for _ in range(2))
+        steps, turns = (
+            init_leaves(lambda p: tnp.zeros_like(p, p.dtype, (memory_size, *p.shape)), params) for _ in range(2)
+        )
         return ScaleByLBFGSState(count(), old, slopes, steps, turns, tnp.zeros(memory_size, line_dtype(params)))
 
     def apply(updates: Any, state: Any, params: Any, scalars: Any, **extra: Any) -> Any:

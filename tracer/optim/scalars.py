@@ -90,18 +90,18 @@ def squared(x: Array) -> Array:
 
 def moment_like(x: Any, dtype: Any = None) -> Array:
     """Return zeros for a first moment: in the dtype of the array, or the given one."""
-    return tnp.zeros(x.shape, x.dtype if dtype is None else dtype)
+    return tnp.zeros_like(x, x.dtype if dtype is None else dtype)
 
 
 def duplicate(x: Array) -> Array:
-    """Return a copy with memory of its own, so that both may be donated; `copy` shares memory until one is written."""
+    """Return a copy with memory of its own, so that both may be donated, under `jit`, too."""
     return x * 1
 
 
 def square_like(x: Any, value: Any = 0.0) -> Array:
     """Return a filled array for a second moment: real, of at least float32."""
     x = tnp.asarray(x)
-    return tnp.full(x.shape, value, dtypes.real_dtype(wide_dtype(x.dtype)))
+    return tnp.full_like(x, value, dtypes.real_dtype(wide_dtype(x.dtype)))
 
 
 def sum_squares(tree: Any) -> Array:

@@ -11,7 +11,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
-from tracer import grad, jit, lax, random, vmap
+from tracer import grad, jit, lax, optim, random, vmap
 from tracer.errors import ArgumentError, DeviceError
 from tracer.runtime.cuda.programs import DeviceProgram
 from tracer.runtime.cuda.simulator.driver import SimulatedDriver
@@ -271,3 +271,19 @@ def test_numpys_cotangents_of_pullbacks_follow_too() -> None:
     for found, expected in zip(got, wanted, strict=True):
         assert str(found.device) == SIM
         np.testing.assert_allclose(np.asarray(found), np.asarray(expected))
+
+
+def test_states_of_optimizers_lie_beside_the_parameters() -> None:
+    params = {"w": tracer.device_put(np.ones((2, 3), "float32"), SIM)}
+    made = "adadelta adafactor adagrad adam adamax adamw adan lamb lbfgs lion nadam novograd radam rmsprop sm3 yogi"
+    for name in made.split():
+        maker = getattr(optim, name)
+        tx = maker() if name in ("adafactor", "lbfgs") else maker(0.1)
+        for leaf in tracer.tree.leaves(tx.init(params)):
+            assert not leaf.ndim or leaf.device == params["w"].device or name == "lbfgs", name
+    tx = optim.adam(0.1)
+    state = tx.init(params)
+    for _ in range(2):
+        updates, state = jit(tx.update)(params, state)
+    assert updates["w"].device == params["w"].device
+    np.testing.assert_allclose(updates["w"], np.full((2, 3), -0.1), rtol=1e-5)
