@@ -94,7 +94,7 @@ def moment_like(x: Any, dtype: Any = None) -> Array:
 
 
 def duplicate(x: Array) -> Array:
-    """Return a copy with memory of its own, so that both may be donated, under `jit`, too."""
+    """Return a copy with memory of its own, so that both may be donated. Under `jit`, `copy` shares memory."""
     return x * 1
 
 

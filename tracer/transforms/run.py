@@ -188,7 +188,7 @@ def _record_prepared(
             on_device = on_device or x._trace.is_device
             is_concrete = is_concrete and x._trace.is_device
     recipe = operation.recipes.get(active) if is_concrete else None
-    if recipe is None and is_concrete and not on_device and operation.split is not None:
+    if recipe is None and is_concrete and not on_device:
         recipe = _split_recipe(operation, active, values)
     if recipe is None:
         results = _record(trace, operation.primitive, operands, operation.params, source)
@@ -212,7 +212,7 @@ def _record_prepared(
 
 
 def _split_recipe(operation: Operation, active: int, values: Sequence[Any]) -> Recipe | None:
-    """Make and keep the recipe of an operation whose derivative is programs; None where it is not."""
+    """Make and keep the recipe of an operation that splits into programs; None for any other."""
     if operation.split is None or any(x.__class__ is not Array for x in values):
         return None
     split = operation.split(tuple([bool(active >> place & 1) for place in range(len(values))]))

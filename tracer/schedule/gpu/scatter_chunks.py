@@ -74,9 +74,8 @@ def chunk_scatters(module: Module, *, chain: int = CHAIN) -> Module:
         return [Invoke(step.name, tuple(given[p] for p in step.parameters)) for step in made[s.function]]
 
     changed = replace(entry, body=with_statements(entry.body, in_steps))
-    return replace(
-        module, functions=tuple(changed if f is entry else f for f in functions), arena=chunking.arena
-    )  # fmt: skip
+    functions = [changed if f is entry else f for f in functions]
+    return replace(module, functions=tuple(functions), arena=chunking.arena)
 
 
 class _Chunking:

@@ -106,8 +106,7 @@ def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: 
     a: numbers or bool [*s]; axis: one, or None for all elements; nan_policy: with "propagate", NaN counts as equal to
     itself, and as greater than all numbers; "omit" leaves NaN out. keepdims: keep the axis with size 1. Returns a named
     tuple (mode, count): a's dtype and int64 [*s minus the axis]; NaN and 0 of no elements. The mode has the derivative
-    of its element of a.
-    Raises ArgumentError for another nan_policy, AxisError if there is no such axis.
+    of its element of a. Raises ArgumentError for another nan_policy, AxisError if there is no such axis.
 
     >>> tracer.scipy.stats.mode(tnp.asarray([2, 4, 1, 1, 3, 4]))
     ModeResult(mode=Array(1, i64), count=Array(2, i64))

@@ -29,6 +29,7 @@ from tracer.codegen.llvm.kernels.fft.butterflies import (
     transform,
 )
 from tracer.codegen.llvm.kernels.fft.layouts import text_of
+from tracer.codegen.llvm.kernels.fft.shared_texts import fetched
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import loop
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import Shape, attributes
 
@@ -117,9 +118,7 @@ def _fetched(s: Shape, base: str, offset: str, radix: int, *, write: bool) -> st
     for j in range(radix):
         for at in range(0, size, 64):
             name = f"%fetch.{j}.{at}"
-            lines.append(f"  {name}.skip = add i64 %{offset}.{j}, {ahead + at // s.size}")
-            lines.append(f"  {name} = getelementptr {s.element}, ptr {base}, i64 {name}.skip")
-            lines.append(f"  call void @llvm.prefetch.p0(ptr {name}, i32 {int(write)}, i32 2, i32 1)")
+            lines.append(fetched(name, s.element, base, f"%{offset}.{j}", ahead + at // s.size, write=write))
     text = "\n".join(lines)
     return f"  br i1 %is.near, label %go, label %fetch\nfetch:\n{text}\n  br label %go\ngo:"
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from tracer.codegen.llvm.kernels.fft.column_passes import wide_shape
-from tracer.codegen.llvm.kernels.fft.shared_texts import FAR_BYTES, freed, memory
+from tracer.codegen.llvm.kernels.fft.shared_texts import FAR_BYTES, freed, given_scale, memory
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept, loop
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import Shape, attributes
 from tracer.codegen.llvm.toolchain.native_text import expanded, routines
@@ -108,16 +108,11 @@ entry:
 
 def _entry(s: Shape, kind: str) -> str:
     """Return the entry, which shares blocks between threads."""
-    scale = "%scale" if kind == "f64" else "%scale.narrow"
     return f"""\
 define void @{NAME}{kind}(ptr %source, ptr %target, i64 %kind, i64 %outer, i64 %n, i64 %inner, double %scale, \
 i64 %lines, ptr %plan) #0 {{
 entry:
-  %given = alloca [{len(_GIVEN)} x i64], align 8
-  %scale.narrow = fptrunc double %scale to float
-  %factor = alloca {s.element}, align 8
-  store {s.element} {scale}, ptr %factor, align 8
-  %bits = ptrtoint ptr %factor to i64
+{given_scale(s.element, _GIVEN)}
   %end.row = mul i64 %n, %kind
   %row = mul i64 %inner, {2 * s.size}
   %plane = mul i64 %n, %row

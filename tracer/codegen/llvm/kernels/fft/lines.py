@@ -31,7 +31,7 @@ from tracer.codegen.llvm.kernels.fft.layouts import (
     store_text,
 )
 from tracer.codegen.llvm.kernels.fft.real_lines import real_texts
-from tracer.codegen.llvm.kernels.fft.shared_texts import FAR_BYTES, GIVEN, freed, memory, planned
+from tracer.codegen.llvm.kernels.fft.shared_texts import FAR_BYTES, GIVEN, freed, given_scale, memory, planned
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept, loop
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import Shape, attributes
 from tracer.codegen.llvm.toolchain.native_text import expanded, routines
@@ -363,16 +363,11 @@ entry:
 
 def _entry(s: Shape, kind: str) -> str:
     """Return the entry, which chooses the way and shares lines between threads."""
-    scale = "%scale" if kind == "f64" else "%scale.narrow"
     return f"""\
 define void @{NAME}{kind}(ptr %source, ptr %target, i64 %kind, i64 %outer, i64 %n, i64 %inner, double %scale, \
 i64 %lines, ptr %plan, ptr %work) #0 {{
 entry:
-  %given = alloca [{len(GIVEN)} x i64], align 8
-  %scale.narrow = fptrunc double %scale to float
-  %factor = alloca {s.element}, align 8
-  store {s.element} {scale}, ptr %factor, align 8
-  %bits = ptrtoint ptr %factor to i64
+{given_scale(s.element, GIVEN)}
 {planned("h", "n1", "chirped")}
   %longer = add i64 %h, 1
   %is.r2c = icmp eq i64 %kind, 2

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tracer.codegen.llvm.kernels.fft.shared_texts import given_scale
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept
 
 NAME: Final = "tracer_fft_numpy_"
@@ -36,7 +37,6 @@ def numpy_text(kind: str) -> str:
     names = [f"@tracer_numpy_{name}_{kind}" for name in LOOPS]
     declared = "\n".join(f"declare void {name}(ptr, ptr, ptr, ptr)" for name in names)
     data = "\n".join(f"{name.replace('numpy_', 'numpy_data_')} = external global i8" for name in names)
-    scale = "%scale" if kind == "f64" else "%scale.narrow"
     return f"""\
 declare void @tracer_share(ptr, ptr, i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
@@ -45,11 +45,7 @@ declare i64 @llvm.smin.i64(i64, i64)
 define void @{NAME}{kind}(ptr %source, ptr %target, i64 %kind, i64 %outer, i64 %n, i64 %inner, double %scale, \
 i64 %grain) nounwind {{
 entry:
-  %given = alloca [{len(_GIVEN)} x i64], align 8
-  %scale.narrow = fptrunc double %scale to float
-  %factor = alloca {element}, align 8
-  store {element} {scale}, ptr %factor, align 8
-  %bits = ptrtoint ptr %factor to i64
+{given_scale(element, _GIVEN)}
   %halved = udiv i64 %n, 2
   %half = add i64 %halved, 1
   %parity = urem i64 %n, 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import Shape
@@ -36,6 +37,25 @@ _STACKED: Final = 1 << 14
 
 FAR_BYTES: Final = 1 << 20
 """Bytes of arrays that are fetched ahead: half of a second cache."""
+
+
+def given_scale(element: str, given: Sequence[str]) -> str:
+    """Begin an entry: memory for the words `given` to its jobs, and `%bits`, the address of `%scale` as an element."""
+    scale = "%scale" if element == "double" else "%scale.narrow"
+    return f"""\
+  %given = alloca [{len(given)} x i64], align 8
+  %scale.narrow = fptrunc double %scale to float
+  %factor = alloca {element}, align 8
+  store {element} {scale}, ptr %factor, align 8
+  %bits = ptrtoint ptr %factor to i64"""
+
+
+def fetched(name: str, element: str, base: str, row: str, ahead: int, *, write: bool) -> str:
+    """Fetch the line of the cache that holds a number, at `row` plus `ahead` numbers from `base`."""
+    return f"""\
+  {name}.skip = add i64 {row}, {ahead}
+  {name} = getelementptr {element}, ptr {base}, i64 {name}.skip
+  call void @llvm.prefetch.p0(ptr {name}, i32 {int(write)}, i32 2, i32 1)"""
 
 
 def memory(s: Shape, name: str, numbers: str) -> str:

@@ -18,7 +18,7 @@ from typing import Final
 from tracer.codegen.llvm.kernels.fft.butterflies import LANES, Code, Pair, lanes_of, transform
 from tracer.codegen.llvm.kernels.fft.layouts import text_of, transposed
 from tracer.codegen.llvm.kernels.fft.real_lines import row_apart, row_together
-from tracer.codegen.llvm.kernels.fft.shared_texts import FAR_BYTES
+from tracer.codegen.llvm.kernels.fft.shared_texts import FAR_BYTES, fetched, given_scale
 from tracer.codegen.llvm.kernels.gemm.kernel_loops import keep, kept, loop
 from tracer.codegen.llvm.kernels.gemm.kernel_shapes import Shape, attributes
 
@@ -142,9 +142,8 @@ def _fetched(s: Shape, block: str, line: str, numbers: int, n: int) -> str:
     for i in range(s.lanes // LANES):
         for at in range(0, part, 64 // s.size):
             name = f"%{block}.ahead.{i}.{at}"
-            lines.append(f"  {name}.skip = add i64 %{block}.part, {s.lanes // LANES * numbers + at}")
-            lines.append(f"  {name} = getelementptr {s.element}, ptr {line}.{i}, i64 {name}.skip")
-            lines.append(f"  call void @llvm.prefetch.p0(ptr {name}, i32 {int(line == '%to')}, i32 2, i32 1)")
+            ahead = s.lanes // LANES * numbers + at
+            lines.append(fetched(name, s.element, f"{line}.{i}", f"%{block}.part", ahead, write=line == "%to"))
     text = "\n".join(lines)
     return f"""\
   br i1 %is.near, label %{block}.near, label %{block}.far
@@ -175,11 +174,7 @@ def _entry(s: Shape, fft_type: str, n1: int, n2: int, kind: str) -> str:
 define void @{short_name(fft_type, n1, n2, kind)}(ptr %source, ptr %target, i64 %count, double %scale, i64 %grain, \
 ptr noalias %between, ptr noalias %halves) #0 {{
 entry:
-  %given = alloca [{len(_GIVEN)} x i64], align 8
-  %scale.narrow = fptrunc double %scale to float
-  %factor = alloca {s.element}, align 8
-  store {s.element} {"%scale" if kind == "f64" else "%scale.narrow"}, ptr %factor, align 8
-  %bits = ptrtoint ptr %factor to i64
+{given_scale(s.element, _GIVEN)}
 {keep(*_GIVEN)}
   %more = add i64 %count, {count - 1}
   %parts = udiv i64 %more, {count}
