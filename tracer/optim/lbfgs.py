@@ -59,7 +59,9 @@ def scale_by_lbfgs(memory_size: int = 10, scale_init_precond: bool = True) -> Gr
         steps, turns = (
             init_leaves(lambda p: tnp.zeros_like(p, p.dtype, (memory_size, *p.shape)), params) for _ in range(2)
         )
-        return ScaleByLBFGSState(count(), old, slopes, steps, turns, tnp.zeros(memory_size, line_dtype(params)))
+        leaves = trees.flatten(steps)[0]  # beside the parameters
+        weights = tnp.zeros_like(leaves[0] if leaves else 0.0, line_dtype(params), memory_size)
+        return ScaleByLBFGSState(count(), old, slopes, steps, turns, weights)
 
     def apply(updates: Any, state: Any, params: Any, scalars: Any, **extra: Any) -> Any:
         del scalars, extra
